@@ -37,7 +37,7 @@ class Console(rich.console.Console):
 
 def plain_table(left: Iterable[str], right: Iterable[str] = (), **more: Any) -> Table:
     """Return a table without lines and rows, given the headings of its columns by alignment."""
-    columns = [*(Column(one) for one in left), *(Column(one, justify="right") for one in right)]
+    columns = [*(Column(x) for x in left), *(Column(x, justify="right") for x in right)]
     return Table(*columns, box=None, pad_edge=False, header_style="bold", **more)
 
 

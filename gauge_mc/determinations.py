@@ -113,10 +113,10 @@ def extent_in_literature(goal: Goal, p: Parameters) -> tuple[float, str] | None:
 def beta_in_literature(goal: Goal, p: Parameters, extent: int) -> float | None:
     """Return the coupling at which an extent is that of `Goal.box`; None if no length is known."""
     pure = not (p.action.factors or p.algorithm.labels)
-    for known in p.action.scales if pure else ():
-        betas = np.linspace(known.least, known.most, 1000)
-        lengths = [goal.box.get(known.name, math.nan) * known.length(beta) for beta in betas]
-        if known.group == p.group and lengths[0] <= extent <= lengths[-1]:
+    for scale in p.action.scales if pure else ():
+        betas = np.linspace(scale.least, scale.most, 1000)
+        lengths = [goal.box.get(scale.name, math.nan) * scale.length(beta) for beta in betas]
+        if scale.group == p.group and lengths[0] <= extent <= lengths[-1]:
             return round(float(np.interp(extent, lengths, betas)), 3)
     return None
 

@@ -68,7 +68,7 @@ class OptionItem:
             each = known[name].each
             if each is not None and not _is_word(value):
                 checked[name] = known[name].numbers(value, READ[each])
-        usual = {name: one.usual for name, one in known.items() if one.usual is not None}
+        usual = {name: x.usual for name, x in known.items() if x.usual is not None}
         self.values: dict[str, Any] = {**usual, **checked}
         self.given = frozenset(checked)
         self.check()
@@ -101,7 +101,7 @@ class OptionItem:
     def placed(cls, given: Mapping[str, object]) -> dict[str, Option]:
         """Return the options by name, as messages name them; see `place`."""
         place = cls.place(given)
-        return {one.name: replace(one, place=place) for one in cls.options()}
+        return {option.name: replace(option, place=place) for option in cls.options()}
 
     def check(self) -> None:
         """Check values that depend on each other.
@@ -115,14 +115,14 @@ class OptionItem:
     @property
     def numbers(self) -> dict[Option, float]:
         """The values of `axes` that are given and not usual."""
-        pairs = ((one, self.values.get(one.name)) for one in self.axes())
-        return {one: value for one, value in pairs if value not in (None, one.usual)}
+        pairs = ((axis, self.values.get(axis.name)) for axis in self.axes())
+        return {x: value for x, value in pairs if value not in (None, x.usual)}
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of an option; None if it was not given and has no usual value."""
         if name.startswith("_") or name == "values":
             raise AttributeError(name)
-        if name not in (one.name for one in self.options()):
+        if name not in (option.name for option in self.options()):
             raise AttributeError(f"a {self.kind} has no option {name}", name=name)
         return self.values.get(name)
 
@@ -135,8 +135,8 @@ class OptionItem:
         UsageError
             If the text does not have this form, or an option is unknown or invalid.
         """
-        known = {one.name: one for one in cls.options()}
-        words = [_in_lower_case(one.strip()) for one in re.split(cls.within, text)]
+        known = {option.name: option for option in cls.options()}
+        words = [_in_lower_case(word.strip()) for word in re.split(cls.within, text)]
         places = [known[name] for name in cls.leading]
         named = 0
         while named < len(words) and places and not _is_named(words[named], known):
@@ -146,7 +146,7 @@ class OptionItem:
                 named += 1
         for word in words:
             if not _is_named(word, known):
-                names = [one.written or one.name.replace("_", "-") for one in known.values()]
+                names = [x.written or x.name.replace("_", "-") for x in known.values()]
                 raise UsageError(
                     f"'{shortened(word)}' in '{shortened(text)}' is not of the form OPTION=VALUE; "
                     f"a {cls.kind} has {in_words(names)}."
@@ -170,11 +170,11 @@ class OptionItem:
             texts = re.split(cls.between, value) if value.strip() else []
             return Items(map(cls.parse, texts))
         if isinstance(value, Mapping):
-            return Items([cls(**{option_name(key): one for key, one in value.items()})])
+            return Items([cls(**{option_name(key): x for key, x in value.items()})])
         if isinstance(value, cls):
             return Items([value])
         if isinstance(value, Iterable):
-            return Items(one for each in value for one in cls.several(each))
+            return Items(x for each in value for x in cls.several(each))
         raise UsageError(f"{quoted(value)} is not a {cls.kind}; give text, or a table.")
 
     def __str__(self) -> str:
@@ -216,8 +216,8 @@ class Items(tuple[Item, ...]):
         """The numbers of all things by name, from the second thing on with its number behind."""
         return {
             f"{option.name}{n if n > 1 else ''}": value
-            for n, one in enumerate(self, 1)
-            for option, value in one.numbers.items()
+            for n, x in enumerate(self, 1)
+            for option, value in x.numbers.items()
         }
 
     def __str__(self) -> str:
@@ -261,14 +261,14 @@ class Configurable:
     @property
     def values(self) -> dict[str, Any]:
         """Values of the options by name; those that must be given are missing until they are."""
-        usual = {one.name: one.usual for one in self.options if one.usual is not None}
+        usual = {option.name: option.usual for option in self.options if option.usual is not None}
         return {**usual, **self._given}
 
     @property
     def written(self) -> dict[str, str | int | float]:
         """The values as run cards state them, those that are lists of things as text."""
-        lists = {one.name for one in self.options if one.items}
-        return {name: str(one) if name in lists else one for name, one in self.values.items()}
+        lists = {option.name for option in self.options if option.items}
+        return {name: str(value) if name in lists else value for name, value in self.values.items()}
 
     def with_options(self, **given: object) -> Self:
         """Return the thing with values of its options, by name.
@@ -293,10 +293,11 @@ class Configurable:
         UsageError
             If an option is missing that must be given.
         """
-        for one in self.options:
-            if one.name not in self.values:
+        for option in self.options:
+            if option.name not in self.values:
                 raise UsageError(
-                    f"The {self.kind} {self.name} needs {one.flag} {one.metavar}: {one.help}"
+                    f"The {self.kind} {self.name} needs {option.flag} {option.metavar}: "
+                    f"{option.help}"
                 )
         return self
 
@@ -305,9 +306,9 @@ class Configurable:
         """The options that do not have their usual values, with their values."""
         values = self.values
         return {
-            one: values[one.name]
-            for one in self.options
-            if one.name in values and values[one.name] != one.usual
+            option: values[option.name]
+            for option in self.options
+            if option.name in values and values[option.name] != option.usual
         }
 
     @property
@@ -322,7 +323,7 @@ class Configurable:
     @property
     def said(self) -> str:
         """The thing in words, such as ``rectangle, c₁ = -0.1``."""
-        return ", ".join([self.name, *(one.said(value) for one, value in self.changed.items())])
+        return ", ".join([self.name, *(name.said(value) for name, value in self.changed.items())])
 
     def tags(self, usual: str) -> list[str]:
         """Return words for names of directories: its name and its options, unless usual.
@@ -333,7 +334,7 @@ class Configurable:
             Name of the usual thing of the kind.
         """
         changed = self.changed
-        needed = [f"{value:.10g}" for one, value in changed.items() if one.usual is None]
+        needed = [f"{value:.10g}" for name, value in changed.items() if name.usual is None]
         words = [] if self.name == usual and not needed else [":".join([self.name, *needed])]
         return words + [o.tagged(v) for o, v in changed.items() if o.usual is not None]
 
@@ -372,8 +373,8 @@ def chosen(registry: Registry[C], text: str) -> C:
     name, *words = words_in_any_case(text, registry).split(":")
     registry.check(name, registry.kind)
     thing, what = registry[name], f"The {registry.kind} {name}"
-    known = {one.name: one for one in thing.options}
-    needed = [one.name for one in thing.options if one.usual is None]
+    known = {option.name: option for option in thing.options}
+    needed = [option.name for option in thing.options if option.usual is None]
     given: dict[str, object] = {}
     for word in _joined(words, known):
         listed = known.get(word.partition("=")[0].strip())

@@ -383,16 +383,16 @@ def check_declared(
     UsageError
         If a number is not finite, or outside of the bounds.
     """
-    for one in options:
-        value = values.get(one.name)
+    for option in options:
+        value = values.get(option.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            replace(one, place=place).checked(value)
+            replace(option, place=place).checked(value)
 
 
 def _unknown(name: str, known: Iterable[Option], whose: str) -> UsageError:
     """Return the error for an option that does not exist."""
-    placed = any(one.place for one in known)
-    words = [(one.written or one.name) if one.place else one.flag for one in known]
+    placed = any(x.place for x in known)
+    words = [(x.written or x.name) if x.place else x.flag for x in known]
     said = name if placed else flag_of(name)
     return UsageError(f"{said} is not an option of {whose}{nearest(said, words)}")
 
@@ -409,9 +409,9 @@ def _converted(option: Option, value: object) -> object:
     if option.repeated:
         values = value if isinstance(value, list | tuple) else (value,)
         objects = (option.accepts,) if option.accepts else ()
-        if not all(isinstance(one, (str, *objects)) for one in values):
+        if not all(isinstance(value, (str, *objects)) for value in values):
             raise UsageError(f"{option.called} is {value!r}; give text, or several texts.")
-        return tuple(option.checked(one) if isinstance(one, str) else one for one in values)
+        return tuple(option.checked(value) if isinstance(value, str) else value for value in values)
     if option.each and not isinstance(value, str):
         return _numbers(option, value)
     if option.items:
@@ -431,12 +431,12 @@ def _numbers(option: Option, value: object) -> tuple[object, ...]:
     items = value if isinstance(value, list | tuple) else (value,)
     accepted = int if option.each is int else (int, float)
     found: list[object] = []
-    for one in items:
-        if option.rows and isinstance(one, list | tuple):
-            found.append(_numbers(replace(option, rows=False), one))
-        elif option.each and isinstance(one, accepted) and not isinstance(one, bool):
-            option.checked(one)
-            found.append(option.each(one))
+    for item in items:
+        if option.rows and isinstance(item, list | tuple):
+            found.append(_numbers(replace(option, rows=False), item))
+        elif option.each and isinstance(item, accepted) and not isinstance(item, bool):
+            option.checked(item)
+            found.append(option.each(item))
         else:
             what = "a whole number" if option.each is int else "a number"
             raise UsageError(f"{option.called} is {quoted(value)}; give {what}, or several.")

@@ -225,7 +225,7 @@ def root_of_unity(number: int, order: int) -> tuple[float, float]:
     with localcontext(DIGITS):
         parts = _parts_of_unit(2 * PI * (number % order) / order)
         # An angle whose cosine or sine is 0 leaves an error of the series.
-        real, imaginary = (one if abs(one) > Decimal("1e-30") else Decimal(0) for one in parts)
+        real, imaginary = (part if abs(part) > Decimal("1e-30") else Decimal(0) for part in parts)
         return float(real), float(imaginary)
 
 

@@ -353,7 +353,7 @@ class Registry(Mapping[str, T], Generic[T]):
         for module in MEETING if newcomers else ():
             import_module(module)
         Registry.checked = True
-        kinds = sorted(Registry.meeting, key=lambda one: [*MEETING, one._group].index(one._group))
+        kinds = sorted(Registry.meeting, key=lambda x: [*MEETING, x._group].index(x._group))
         # Modules of later kinds merge the options of actions when they are imported.
         steps = [*([kind] for kind in kinds), kinds] if newcomers else []
         complete = [Registry._compare(step) for step in steps]
@@ -397,7 +397,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         for option in options:
             met = [(k, n, option.same_meaning(o)) for k, n, o in before if o.name == option.name]
-            shared = any(kind is self and same for kind, _, same in met)
+            shared = any(kind is self and x for kind, _, x in met)
             if option.name in Registry.reserved and not (shared or self._alone):
                 yield f"{option.flag} has the name of an option of the program itself"
             for kind, name, same in met:
@@ -454,7 +454,7 @@ def check_attributes(thing: object, base: type) -> None:
             continue
         if kind == "str" and not (isinstance(found, str) and found.strip()):
             raise ValueError(f"has the {name} {found!r}; declare a text that is not empty")
-        words = isinstance(found, tuple) and all(isinstance(one, str) for one in found)
+        words = isinstance(found, tuple) and all(isinstance(x, str) for x in found)
         if kind == "tuple[str, ...]" and not words:
             raise ValueError(f"has the {name} {found!r}; declare a tuple of texts")
 
@@ -480,9 +480,9 @@ def similar(word: str, known: Iterable[str]) -> str:
     and ``generate``. A part between dashes, such as ``wilson``, stands for the only word that has
     it. Leading dashes, which all options share, make none similar.
     """
-    bare = {plain(one): one for one in reversed([*known])}
+    bare = {plain(x): x for x in reversed([*known])}
     wanted = plain(word)
-    having = [one for one in bare if wanted in one.split("-")]
+    having = [x for x in bare if wanted in x.split("-")]
     cutoff = SIMILARITY if len(wanted) > SHORT else SHORT_SIMILARITY
     match = difflib.get_close_matches(wanted, bare, n=1, cutoff=cutoff)
     found = match or (having if len(having) == 1 else [])
@@ -521,7 +521,7 @@ def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
     if not known:
         return "."
     dashes = "--" if known[0].startswith("--") else ""
-    names = {plain(one) for one in known}
+    names = {plain(x) for x in known}
     meanings = [
         f"'{dashes}{meaning}'"
         for meaning, words in WORDS.items()
@@ -539,7 +539,7 @@ def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
 def in_any_case(word: str, known: Iterable[str]) -> str:
     """Return the known word that differs from a word only in case, or else the word itself."""
     known = list(known)
-    alike = [one for one in known if one.casefold() == word.casefold()]
+    alike = [x for x in known if x.casefold() == word.casefold()]
     return alike[0] if word not in known and len(alike) == 1 else word
 
 

@@ -48,27 +48,27 @@ def result_field(help: str, default: Any = MISSING, **more: str) -> Any:
 def numbers_of(kind: type[Any]) -> dict[str, Number]:
     """Return the declarations of the fields of a result by name."""
     return {
-        one.name: Number(one.name, **one.metadata[DECLARED])
-        for one in fields(kind)
-        if DECLARED in one.metadata
+        field.name: Number(field.name, **field.metadata[DECLARED])
+        for field in fields(kind)
+        if DECLARED in field.metadata
     }
 
 
 def headings(kind: type[Any]) -> dict[str, str]:
     """Return the headings in tables of the fields that have a symbol, by name."""
     return {
-        name: f"{one.symbol} ({one.unit})" if one.unit else one.symbol
-        for name, one in numbers_of(kind).items()
-        if one.symbol
+        name: f"{number.symbol} ({number.unit})" if number.unit else number.symbol
+        for name, number in numbers_of(kind).items()
+        if number.symbol
     }
 
 
 def documented(kind: ResultClass) -> ResultClass:
     """Add the declared fields of a data class to its docstring; a class decorator."""
     lines = [
-        f"{one.name} : {in_plain_words(one.type)}\n"
-        + textwrap.fill(_description(**one.metadata[DECLARED]), 100, **INDENTED)
-        for one in fields(kind)
+        f"{field.name} : {in_plain_words(field.type)}\n"
+        + textwrap.fill(_description(**field.metadata[DECLARED]), 100, **INDENTED)
+        for field in fields(kind)
     ]
     text = inspect.cleandoc(kind.__doc__ or "")  # from Python 3.13 on, it is not indented
     kind.__doc__ = "\n".join([f"{text}\n\nAttributes\n----------", *lines])
@@ -77,7 +77,7 @@ def documented(kind: ResultClass) -> ResultClass:
 
 def _description(help: str, choices: Sequence[str] = (), **_: object) -> str:
     """Return the description of a declared field, with the words that it may be."""
-    words = in_words([f"``{one}``" for one in choices], "or")
+    words = in_words([f"``{choice}``" for choice in choices], "or")
     return f"{help} Choose {words}." if words else help
 
 

@@ -68,7 +68,7 @@ class LateSignature(inspect.Signature):
     @property
     def looked_up(self) -> list[inspect.Parameter]:
         """The keyword arguments that are declared elsewhere."""
-        return [one for one in self._find() if one.name not in self._own.parameters]
+        return [x for x in self._find() if x.name not in self._own.parameters]
 
     def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
         """Return an ordinary signature with changes; see `inspect.Signature.replace`."""
@@ -101,7 +101,7 @@ def with_fields(
     """
     return with_keywords(
         lambda: [
-            *(one for kind in kinds for one in field_keywords(kind)),
+            *(k for kind in kinds for k in field_keywords(kind)),
             *option_keywords(options()),
         ]
     )
@@ -110,16 +110,17 @@ def with_fields(
 def field_keywords(kind: type[Any]) -> Iterator[inspect.Parameter]:
     """Yield the fields of a data class as keyword arguments."""
     hints = get_type_hints(kind)
-    for one in dataclasses.fields(kind):
+    for field in dataclasses.fields(kind):
         if any(
-            get_origin(kind) is Mapping for kind in (hints[one.name], *get_args(hints[one.name]))
+            get_origin(kind) is Mapping
+            for kind in (hints[field.name], *get_args(hints[field.name]))
         ):
             continue  # options of several things, which have names of their own
-        accepted = _accepted(hints[one.name], one)
+        accepted = _accepted(hints[field.name], field)
         # NaN stands for a default that depends on other parameters.
-        unknown = isinstance(one.default, float) and math.isnan(one.default)
+        unknown = isinstance(field.default, float) and math.isnan(field.default)
         yield _keyword(
-            one.name, accepted | None if unknown else accepted, None if unknown else one.default
+            field.name, accepted | None if unknown else accepted, None if unknown else field.default
         )
 
 
@@ -142,12 +143,14 @@ def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     owners : callable
         Function that returns the things with their options, which are None if they are not given.
     """
-    return with_keywords(lambda: option_keywords(one for _, options in owners() for one in options))
+    return with_keywords(
+        lambda: option_keywords(option for _, options in owners() for option in options)
+    )
 
 
 def option_keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:
     """Yield options as keyword arguments, in alphabetical order."""
-    for name, option in sorted({one.name: one for one in options}.items()):
+    for name, option in sorted({option.name: option for option in options}.items()):
         yield _keyword(name, _type(option) | None, None)
 
 
@@ -241,7 +244,7 @@ def _accepts(hint: Any, value: object) -> bool:
     """Return whether a value has a type, as far as the type is known here."""
     kind, parts = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, UnionType):
-        return any(_accepts(one, value) for one in parts)
+        return any(_accepts(part, value) for part in parts)
     if kind is NoneType or hint is None:
         return value is None
     if kind in SIMPLE:
@@ -249,7 +252,7 @@ def _accepts(hint: Any, value: object) -> bool:
     if kind in (Sequence, Iterable):
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
-        return not isinstance(value, Sized) or all(_accepts(parts[0], one) for one in value)
+        return not isinstance(value, Sized) or all(_accepts(parts[0], x) for x in value)
     if kind is tuple and parts and parts[-1] is not Ellipsis:
         return (
             isinstance(value, tuple | list)
@@ -268,7 +271,7 @@ def _words(hint: Any) -> list[str]:
     """Return words for the values that a type accepts."""
     kind, parts = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, UnionType):
-        return [*dict.fromkeys(word for one in _shown(parts) for word in _words(one))]
+        return [*dict.fromkeys(word for x in _shown(parts) for word in _words(x))]
     if kind in SIMPLE:
         return [SIMPLE[kind][1]]
     if kind in (Sequence, Iterable):
@@ -286,5 +289,5 @@ def _words(hint: Any) -> list[str]:
 
 def _shown(parts: Sequence[Any]) -> list[Any]:
     """Return the types that a sentence names: without text beside paths, and without None."""
-    paths = any((get_origin(one) or one) in (os.PathLike, Path) for one in parts)
-    return [one for one in parts if one is not NoneType and not (paths and one is str)]
+    paths = any((get_origin(part) or part) in (os.PathLike, Path) for part in parts)
+    return [part for part in parts if part is not NoneType and not (paths and part is str)]

@@ -264,8 +264,8 @@ class Action(Configurable, ABC):
 
     def scales_at(self, group: Group, beta: float) -> list[LengthScale]:
         """Return the lengths that are known at a coupling, on an isotropic lattice."""
-        known = [one for one in self.scales if one.group == group.name and not self.factors]
-        return [one for one in known if one.least <= beta <= one.most]
+        known = [scale for scale in self.scales if scale.group == group.name and not self.factors]
+        return [x for x in known if x.least <= beta <= x.most]
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order of their updates; each link is in one set.
@@ -347,7 +347,7 @@ class Coupling:
             f"{self.action.formula}; loops in space times 1 / xi0, loops with links along t times "
             f"xi0, xi0 = {xi0}"
         )
-        space, time = (f"{self.beta * one:.10g}" for one in factors.values())
+        space, time = (f"{self.beta * factor:.10g}" for factor in factors.values())
         return {**own, "formula": formula, "beta_space": space, "beta_time": time}
 
     def coefficients(self, group: Group) -> Mapping[str, float]:
@@ -482,7 +482,7 @@ class RectangleAction(Action):
 NAME, BETA_IS = "action", "beta_is"
 """Keys in headers of tables: the name of the action, and what beta is."""
 
-ACTIONS: Registry[Action] = Registry("action", __name__, Action, options=lambda one: one.options)
+ACTIONS: Registry[Action] = Registry("action", __name__, Action, options=lambda x: x.options)
 
 
 def parse(text: str | Action) -> Action:
@@ -500,7 +500,11 @@ def action_of(metadata: Mapping[str, str]) -> Action:
     """
     action = parse(metadata.get(NAME, defaults.ACTION))
     return action.with_options(
-        **{one.name: float(metadata[one.name]) for one in action.options if one.name in metadata}
+        **{
+            option.name: float(metadata[option.name])
+            for option in action.options
+            if option.name in metadata
+        }
     )
 
 
@@ -512,9 +516,9 @@ def restated(metadata: Mapping[str, str]) -> dict[str, str]:
 
 def ensemble_keys() -> tuple[str, ...]:
     """Return the keys in headers of tables that identify an ensemble."""
-    return ("group", "beta", "lattice", "action", *(one.name for one in couplings()))
+    return ("group", "beta", "lattice", "action", *(c.name for c in couplings()))
 
 
 def couplings() -> tuple[Option, ...]:
     """Return the options of all actions, without duplicates."""
-    return merged([(f"the action {one.name}", one.options) for one in ACTIONS.values()])
+    return merged([(f"the action {x.name}", x.options) for x in ACTIONS.values()])

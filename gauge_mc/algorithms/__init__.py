@@ -260,7 +260,7 @@ def parse(text: str | Algorithm) -> Algorithm:
 
 def algorithm_options() -> tuple[Option, ...]:
     """Return the options of all algorithms, without duplicates."""
-    return merged([(f"the algorithm {one.name}", one.options) for one in ALGORITHMS.values()])
+    return merged([(f"the algorithm {x.name}", x.options) for x in ALGORITHMS.values()])
 
 
 USUAL = defaults.ALGORITHM

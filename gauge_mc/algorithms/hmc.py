@@ -88,12 +88,12 @@ def trajectory_parts(
     """
 
     def draw() -> None:
-        for one in groups:
-            one.begin_momenta()()
+        for group in groups:
+            group.begin_momenta()()
 
     def actions() -> None:
-        for one in groups:
-            one.begin_actions(one.start)()
+        for group in groups:
+            group.begin_actions(group.start)()
 
     for one in groups:
         one.update_halos()
@@ -114,26 +114,26 @@ def _term_parts(
     terms: Sequence[RunMonomial],
 ) -> Iterator[UpdatePart]:
     """Yield pseudofermions, action and force of every other term, and the links that they see."""
-    firsts = [*accumulate((one.chains for one in groups), initial=0)]
+    firsts = [*accumulate((group.chains for group in groups), initial=0)]
     parts = [slice(*pair) for pair in pairwise(firsts)]
 
     def links() -> None:
-        for one in groups:
-            one.update_halos()
-            one.show(one.start)
+        for group in groups:
+            group.update_halos()
+            group.show(group.start)
 
     def drawn(number: int) -> None:
-        for one, some in zip(groups, parts, strict=True):
-            one.terms[number].draw(randoms[some], Failures())
+        for group, some in zip(groups, parts, strict=True):
+            group.terms[number].draw(randoms[some], Failures())
 
     def force(number: int) -> None:
-        for one in groups:
-            one.kick_all(one.terms[number], SIZE)
+        for group in groups:
+            group.kick_all(group.terms[number], SIZE)
 
     def action(number: int) -> None:
         links()
-        for one in groups:
-            one.terms[number].actions(Failures())
+        for group in groups:
+            group.terms[number].actions(Failures())
 
     links()
     for number, term in enumerate(terms):
@@ -142,23 +142,23 @@ def _term_parts(
             ("force", partial(force, number), _kicks(moves, {term.level})),
             ("action", partial(action, number), 1),
         ):
-            for one in groups:
-                one.terms[number].iterations[:] = 0
+            for group in groups:
+                group.terms[number].iterations[:] = 0
             call()
-            count = max(int(one.terms[number].iterations.max()) for one in groups)
+            count = max(int(group.terms[number].iterations.max()) for group in groups)
             essential = bool(count) or name != "drawn"
             given = f"{term.title} {name}", call, calls, essential, count
             yield UpdatePart.of(*given, chains=len(randoms))
-    taken = _kicks(moves, {one.level for one in terms}) + 2
+    taken = _kicks(moves, {term.level for term in terms}) + 2
     yield UpdatePart.of("links of quarks", links, taken, chains=len(randoms))
 
 
 def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
     """Return the number of forces of some of the levels, which share those at one time."""
-    times = groupby(moves, lambda one: isinstance(one, Kick))
+    times = groupby(moves, lambda move: isinstance(move, Kick))
     return sum(
         max(
-            (one.forces for one in group if isinstance(one, Kick) and one.level in levels),
+            (x.forces for x in group if isinstance(x, Kick) and x.level in levels),
             default=0,
         )
         for _, group in times
@@ -177,7 +177,7 @@ class GaugeSteps:
     def __init__(self, groups: Sequence[MolecularDynamics]) -> None:
         away: list[Move] = [Kick(SIZE), Drift(SIZE)]
         way = [*away, *away, *away, Kick(SIZE)]
-        self._plans = [one.plan([[GAUGE]], [way] * one.chains) for one in groups]
+        self._plans = [group.plan([[GAUGE]], [way] * group.chains) for group in groups]
         for one, plan in zip(groups, self._plans, strict=True):
             one.begin(plan, Failures())()
 
@@ -306,7 +306,7 @@ def columns_of(term: RunMonomial) -> tuple[Column, ...]:
         *([iterations] if term.kind.solves else []),
         *term.kind.columns,
     )
-    return tuple(replace(one, name=f"{one.name}_{term.title}") for one in found)
+    return tuple(replace(x, name=f"{x.name}_{term.title}") for x in found)
 
 
 class HybridMonteCarlo(Algorithm):
@@ -349,22 +349,22 @@ class HybridMonteCarlo(Algorithm):
     @cached_property
     def columns(self) -> TableColumns:  # type: ignore[override]
         """The columns of all runs, and those of the terms besides the gauge action."""
-        terms = [column for one in self.terms for column in columns_of(one)]
+        terms = [column for term in self.terms for column in columns_of(term)]
         return TableColumns(*COLUMNS, *([FAILED] if self._solves else []), *terms)
 
     @property
     def labels(self) -> list[str]:
         """The quarks and other such terms; see `Algorithm.labels`."""
         return [
-            getattr(one, "label", f"{kind.words or kind.name} {one}")
+            getattr(value, "label", f"{kind.words or kind.name} {value}")
             for kind in self._acting
-            for one in self.values[kind.name]
+            for value in self.values[kind.name]
         ]
 
     @property
     def _acting(self) -> list[ActionTerms]:
         """The kinds of terms of which there are some."""
-        return [one for one in ACTION_TERMS.values() if self.values.get(one.name)]
+        return [x for x in ACTION_TERMS.values() if self.values.get(x.name)]
 
     @cached_property
     def terms(self) -> list[RunMonomial]:
@@ -374,7 +374,7 @@ class HybridMonteCarlo(Algorithm):
     @property
     def _solves(self) -> bool:
         """Whether there are solvers, which may fail."""
-        return any(one.kind.solves for one in self.terms)
+        return any(term.kind.solves for term in self.terms)
 
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
@@ -385,14 +385,14 @@ class HybridMonteCarlo(Algorithm):
     def steps(self) -> int:
         """The given number of steps; 0 if it is to be found."""
         steps: int = self.values[STEPS.name]
-        return steps or next((one.steps for one in self.levels), 0)
+        return steps or next((level.steps for level in self.levels), 0)
 
     @cached_property
     def scales(self) -> TimeScales:
         """The time scales of a trajectory."""
         levels = self.levels
         integrator = INTEGRATORS[self.values[INTEGRATOR.name]]
-        acting = {gauge_level(levels), *(one.level for one in self.terms)}
+        acting = {gauge_level(levels), *(term.level for term in self.terms)}
         return TimeScales.of(levels, integrator, acting)
 
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
@@ -512,8 +512,8 @@ class HybridMonteCarlo(Algorithm):
         groups, parts = [], self._groups(field)
         made = self._dynamics(field, couplings, randoms, parts)
         for some, dynamics in zip(parts, made, strict=True):
-            tuners = [self._tuner(one) for one in tunings[some]]
-            numbers = [one.numbers for one in tunings[some]]
+            tuners = [self._tuner(tuning) for tuning in tunings[some]]
+            numbers = [tuning.numbers for tuning in tunings[some]]
             given = self.scales, self.values[LENGTH.name], randoms[some], tuners, numbers
             groups.append(MovingChains(dynamics, levels, *given, self.values[FAILURES.name]))
 
@@ -522,7 +522,7 @@ class HybridMonteCarlo(Algorithm):
                 group.check()
                 if taken(tunings[some]):
                     group.actions = None
-            return [self._record(field, one) for group in groups for one in group.update()]
+            return [self._record(field, x) for group in groups for x in group.update()]
 
         return update
 
@@ -535,7 +535,7 @@ class HybridMonteCarlo(Algorithm):
         if len(field.replicas) == 1:
             return [slice(0, 1)]
         each = bytes_of_trajectory(
-            field, sum(one.vectors for one in self.terms), self.scales.shifted
+            field, sum(term.vectors for term in self.terms), self.scales.shifted
         )
         return divided(field, each, *self._group_limits)
 
@@ -548,7 +548,7 @@ class HybridMonteCarlo(Algorithm):
     ) -> Iterator[MolecularDynamics]:
         """Yield the dynamics of groups; those of a size share their memory."""
         known: dict[int, MolecularDynamics] = {}
-        make, replicas = [one.make for one in self.terms], self._replicas(len(couplings) > 1)
+        make, replicas = [term.make for term in self.terms], self._replicas(len(couplings) > 1)
         for some in parts:
             count = some.stop - some.start
             links = field if len(couplings) == 1 else field.part(some.start, count)
@@ -606,9 +606,9 @@ class HybridMonteCarlo(Algorithm):
 
 def taken(tunings: Sequence[Tuning]) -> bool:
     """Return whether links of some replicas were changed, and take note of it."""
-    changed = any(one.links_changed for one in tunings)
-    for one in tunings:
-        one.links_changed = False
+    changed = any(tuning.links_changed for tuning in tunings)
+    for tuning in tunings:
+        tuning.links_changed = False
     return changed
 
 

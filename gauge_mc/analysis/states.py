@@ -337,7 +337,7 @@ class Correlator:
         t = np.arange(1, mean.size - 1)
         mass, slope = self._solve(ratio, self.extent / 2 - t)
         change = (relative[:, 1:-1] - relative[:, 2:]) / slope
-        errors = np.array([estimate(one).error for one in relative.T])
+        errors = np.array([estimate(x).error for x in relative.T])
         precision = np.maximum(errors[1:-1], errors[2:])
         precision[np.isnan(mass)] = np.nan
         bias = (errors[2:] ** 2 - errors[1:-1] ** 2) / (2 * slope)

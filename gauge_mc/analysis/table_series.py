@@ -315,8 +315,8 @@ def arranged(
         If some configuration does not have every element exactly once.
     """
     numbers, at = np.unique(sweeps, return_inverse=True)
-    codes = [np.unique(one, return_inverse=True)[1] for one in index]
-    shape = [int(one.max()) + 1 for one in codes]
+    codes = [np.unique(x, return_inverse=True)[1] for x in index]
+    shape = [int(code.max()) + 1 for code in codes]
     flat = np.ravel_multi_index(codes, shape) if codes else np.zeros(len(at), np.int64)
     _, first, which = np.unique(flat, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -330,4 +330,4 @@ def arranged(
             f"{source} is incomplete: configuration {numbers[np.argmax(bad)]} does not have the "
             f"same rows of {what} as the others, each once; measure {what} again."
         )
-    return np.asarray(numbers, np.int64), [one[first[order]] for one in index], rows
+    return np.asarray(numbers, np.int64), [x[first[order]] for x in index], rows

@@ -63,12 +63,15 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
         error = 10.0 ** (leading + 1)
     errors = [round(error / 10.0**place), *filter(None, [round(second / 10.0**place)])]
     if place >= 0:
-        number, shown = f"{round(value, -place):.0f}", [f"{one * 10**place}" for one in errors]
+        number, shown = f"{round(value, -place):.0f}", [f"{error * 10**place}" for error in errors]
     elif max(errors) * 10.0**place >= 1:
-        number, shown = f"{value:.{-place}f}", [f"{one * 10.0**place:.{-place}f}" for one in errors]
+        number, shown = (
+            f"{value:.{-place}f}",
+            [f"{error * 10.0**place:.{-place}f}" for error in errors],
+        )
     else:
-        number, shown = f"{value:.{-place}f}", [f"{one}" for one in errors]
-    return number + "".join(f"({one})" for one in shown)
+        number, shown = f"{value:.{-place}f}", [f"{error}" for error in errors]
+    return number + "".join(f"({x})" for x in shown)
 
 
 def with_decimals(value: float, error: float, decimals: int) -> str:
@@ -237,7 +240,7 @@ SIGNIFICANT_GROWTH = 3.5
 
 
 def _largest_growth(chains: Sequence[NDArray[np.float64]], tau_exp: float | None) -> float:
-    return max(growth(one, tau_exp) for one in chains)
+    return max(growth(chain, tau_exp) for chain in chains)
 
 
 def autocorrelation(
@@ -579,7 +582,7 @@ def kurtosis(*chains: ArrayLike) -> tuple[float, float]:
     powers = [np.stack([part**2, part**4], axis=1) for part in parts]
     if not any(np.any(part) for part in parts):
         return math.nan, math.nan
-    tau = max(estimate(*(one[:, n] for one in powers)).tau_int for n in range(2))
+    tau = max(estimate(*(power[:, n] for power in powers)).tau_int for n in range(2))
     length = bin_length(sum(part.size for part in parts), tau)
     return jackknifed(powers, length, lambda mean: mean[..., 1] / mean[..., 0] ** 2)
 
@@ -610,7 +613,7 @@ def phase_of_mean(*chains: ArrayLike) -> tuple[float, float]:
     # Along the mean the phase is 0, far from where it jumps.
     turned = [part * np.conj(mean) / abs(mean) for part in parts]
     pairs = [np.stack([part.real, part.imag], axis=1) for part in turned]
-    tau = max(estimate(*(one[:, n] for one in pairs)).tau_int for n in range(2))
+    tau = max(estimate(*(pair[:, n] for pair in pairs)).tau_int for n in range(2))
     length = bin_length(sum(part.size for part in parts), tau)
     _, error = jackknifed(pairs, length, lambda mean: np.arctan2(mean[..., 1], mean[..., 0]))
     return float(np.angle(mean)) / math.pi, error / math.pi
@@ -633,8 +636,8 @@ def jackknifed(
         Function of the averages, of shape (..., quantities).
     """
     divided = (np.array_split(part, max(1, len(part) // length)) for part in chains)
-    bins = [one for some in divided for one in some if len(one)]
-    sizes, sums = np.array([len(one) for one in bins]), np.array([one.sum(axis=0) for one in bins])
+    bins = [x for some in divided for x in some if len(x)]
+    sizes, sums = np.array([len(b) for b in bins]), np.array([b.sum(axis=0) for b in bins])
     value = float(function(sums.sum(axis=0) / sizes.sum()))
     if len(bins) < 2:
         return value, math.nan
@@ -720,7 +723,7 @@ def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     """
     bins = np.array_split(series, max(2, len(series) // length))
     total = series.sum(axis=0)
-    return np.array([(total - one.sum(axis=0)) / (len(series) - len(one)) for one in bins])
+    return np.array([(total - b.sum(axis=0)) / (len(series) - len(b)) for b in bins])
 
 
 TRANSIENT = 4.0
@@ -821,7 +824,7 @@ def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
     *series : array_like of float, shape (samples,)
         Values along one chain, one series for each quantity.
     """
-    count = max((transient(one) for one in series), default=0)
+    count = max((transient(s) for s in series), default=0)
     return int(np.asarray(sweeps)[count - 1]) if count else 0
 
 
@@ -868,21 +871,21 @@ def agreement(first: SampledChain, second: SampledChain) -> Agreement | None:
         None if the second half has fewer than `LEAST_BINS` measurements of a chain, or values that
         are no numbers, so that nothing can be said.
     """
-    chains = [one for one in (first, second) if one.sweeps.size]
+    chains = [x for x in (first, second) if x.sweeps.size]
     if len(chains) < 2:
         return None
-    begin = max(int(one.sweeps[0]) for one in chains) - 1
-    end = min(int(one.sweeps[-1]) for one in chains)
+    begin = max(int(chain.sweeps[0]) for chain in chains) - 1
+    end = min(int(chain.sweeps[-1]) for chain in chains)
     edges = [end]
     while edges[-1] > begin + 1:
         edges.append(begin + (edges[-1] - begin) // 2)
-    late = [_within(one, edges[1], end) for one in chains if len(edges) > 1]
-    if len(late) < 2 or any(one.size < LEAST_BINS or not np.isfinite(one).all() for one in late):
+    late = [_within(chain, edges[1], end) for chain in chains if len(edges) > 1]
+    if len(late) < 2 or any(x.size < LEAST_BINS or not np.isfinite(x).all() for x in late):
         return None
-    spreads = [(float(one.std()), max(0.5, estimate(one).tau_int)) for one in late]
+    spreads = [(float(x.std()), max(0.5, estimate(x).tau_int)) for x in late]
     for number, (high, low) in enumerate(pairwise(edges)):
-        values = [_within(one, low, high) for one in chains]
-        if not all(one.size for one in values):
+        values = [_within(chain, low, high) for chain in chains]
+        if not all(value.size for value in values):
             break
         pairs = zip(spreads, values, strict=True)
         error = math.hypot(*(s * math.sqrt(min(1.0, 2 * tau / x.size)) for (s, tau), x in pairs))
@@ -1083,4 +1086,4 @@ class Replicas:
         parts = zip(*map(self.split, (sweeps, *series)), strict=True)
         places = [f"{name}: " for name in self.names] or [""] * len(self.lengths)
         found = zip(places, map(caution_series, *zip(*parts, strict=True)), strict=True)
-        return [place + words for place, said in found for words in said]
+        return [place + words for place, x in found for words in x]

@@ -54,10 +54,11 @@ class BenchKind(ABC):
         UsageError
             If a value is invalid.
         """
-        for one in self.options[1:]:
-            if values.get(one.name) and not values.get(self.name):
+        for option in self.options[1:]:
+            if values.get(option.name) and not values.get(self.name):
                 raise UsageError(
-                    f"{one.flag} is for {self.options[0].flag}; add it, or leave out {one.flag}."
+                    f"{option.flag} is for {self.options[0].flag}; add it, or leave out "
+                    f"{option.flag}."
                 )
 
     @abstractmethod
@@ -70,13 +71,13 @@ class BenchKind(ABC):
 
 
 BENCH_KINDS: Registry[BenchKind] = Registry(
-    "kind of benchmark", __name__, BenchKind, lambda one: check_named(one.name, one.options[0])
+    "kind of benchmark", __name__, BenchKind, lambda x: check_named(x.name, x.options[0])
 )
 
 
 def kind_options() -> tuple[Option, ...]:
     """Return the options of the kinds of benchmarks of extensions."""
-    return merged((f"the benchmark {name}", one.options) for name, one in BENCH_KINDS.items())
+    return merged((f"the benchmark {name}", x.options) for name, x in BENCH_KINDS.items())
 
 
 @documented
@@ -131,7 +132,7 @@ class BenchPlan:
         others = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
         kinds = {"--observables": self.observables, **others}
         kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
-        chosen = [flag for flag, wanted in kinds.items() if wanted]
+        chosen = [flag for flag, kind in kinds.items() if kind]
         if len(chosen) > 1:
             raise UsageError(
                 f"A benchmark times one of {in_words(chosen)} at a time; give only one of them."
@@ -183,10 +184,10 @@ class BenchPlan:
         """
         named = {name: value for name, value in values.items() if value is not None}
         acting, others = (
-            {one.name: named.pop(one.name) for one in options if one.name in named}
+            {option.name: named.pop(option.name) for option in options if option.name in named}
             for options in (couplings(), kind_options())
         )
-        fields = {one.name for one in dataclasses.fields(cls)} - {"others"}
+        fields = {field.name for field in dataclasses.fields(cls)} - {"others"}
         if unknown := named.keys() - fields:
             known = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
             name = min(unknown)

@@ -203,10 +203,10 @@ class _Timing:
         p = self._large
         return next(
             name
-            for name, one in FORMATS.items()
+            for name, x in FORMATS.items()
             if name != defaults.FORMAT
-            and one.suffix
-            and one.refusal(GROUPS[p.group], p.precision) is None
+            and x.suffix
+            and x.refusal(GROUPS[p.group], p.precision) is None
         )
 
     def batches(self) -> Iterator[Line]:
@@ -286,7 +286,7 @@ class _Timing:
                 self._devices.synchronize()
                 marks.append(time.monotonic())
 
-        self._carry_out([(self._new_run(), one) for one in members], report)
+        self._carry_out([(self._new_run(), member) for member in members], report)
         updates = p.updates - p.thermalize
         return len(members) * p.links_per_update * updates / (marks[1] - marks[0])
 

@@ -103,7 +103,7 @@ class HmcTime(BenchResult):
 
         It may be above 1, since a trajectory finds in the caches what it has just used.
         """
-        return sum(one.share for one in self.parts if one.essential)
+        return sum(part.share for part in self.parts if part.essential)
 
     @property
     def per_kwh(self) -> float | None:
@@ -123,11 +123,13 @@ def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
         "lattice": str(lattice),
         "precision": plan.precision,
         "action": plan.action,
-        "algorithm": next(name for name, one in ALGORITHMS.items() if one.has_parts),
+        "algorithm": next(name for name, x in ALGORITHMS.items() if x.has_parts),
         "rng": plan.rng,
         "luxury": plan.luxury,
     }
-    return Parameters.from_values({name: one for name, one in values.items() if one is not None})
+    return Parameters.from_values(
+        {name: value for name, value in values.items() if value is not None}
+    )
 
 
 def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
@@ -153,7 +155,7 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
     batch = thermal(p, devices, chains)
-    field, randoms = batch.field, [one.random for one in batch.chains]
+    field, randoms = batch.field, [chain.random for chain in batch.chains]
     couplings = [p.coupling] * chains
     known = list(algorithm.parts(field, couplings, randoms))
     bench = bench.of(2 + len(known))
@@ -164,7 +166,7 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
 
     flow = flow_of(p.action)
     stage = timed(UpdatePart("stages", flow_steps(field.replicas[0], flow))) / STAGES
-    parts = [(one, timed(one)) for one in known]
+    parts = [(x, timed(x)) for x in known]
     known.clear()  # which frees their memory
     tunings = [Tuning() for _ in randoms]
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
@@ -196,7 +198,7 @@ def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
 
 def flow_of(action: Action) -> Flow:
     """Return the flow with the staples of an action, or else the Wilson flow."""
-    same = (one for one in FLOWS.values() if one.action == action.choice and not one.corrected)
+    same = (x for x in FLOWS.values() if x.action == action.choice and not x.corrected)
     return next(same, FLOWS[FLOW])
 
 

@@ -111,10 +111,11 @@ class Benchmark(BenchResult):
     def rates(self) -> dict[str, Rate]:
         """The links per second, in 10^9; see `BenchResult`."""
         return {
-            one.name: Rate(
-                one.links_per_s / 1e9, one.roofline and one.links_per_s / one.roofline / 1e9
+            kernel.name: Rate(
+                kernel.links_per_s / 1e9,
+                kernel.roofline and kernel.links_per_s / kernel.roofline / 1e9,
             )
-            for one in self.kernels
+            for kernel in self.kernels
         }
 
     @property
@@ -203,7 +204,7 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     rest = _other_algorithms(field, usual, generator, left_out)
     count = len(items) + len(others) + len(ALGORITHMS) - 1
     if names:
-        items = [one for one in items if one.name.partition(", ")[0] in names]
+        items = [item for item in items if item.name.partition(", ")[0] in names]
         others, rest, count = [], iter(()), len(items)
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
@@ -242,13 +243,13 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
         beside and beside / 1e9,
         kernels,
         left_out,
-        next((one for one in energies if one.joules is not None), energies[-1]).source,
+        next((energy for energy in energies if energy.joules is not None), energies[-1]).source,
     )
 
 
 def timed_observables() -> list[type[Observable]]:
     """Return the observables that return one record, without those that take long."""
-    return [one for one in OBSERVABLES.values() if one.columns.averaged and one.benched]
+    return [x for x in OBSERVABLES.values() if x.columns.averaged and x.benched]
 
 
 def check_update_names(names: Sequence[str]) -> None:
@@ -260,7 +261,7 @@ def check_update_names(names: Sequence[str]) -> None:
         The message suggests a similar name.
     """
     updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
-    known = sorted([*updates, *(one.name for one in timed_observables())])
+    known = sorted([*updates, *(o.name for o in timed_observables())])
     for name in names:
         if name not in known:
             raise UnknownNameError(
@@ -371,7 +372,7 @@ def _fits(field: Field, words: int) -> bool:
     free = [slab.device.free_bytes() for slab in field.slabs]
     if field.slabs[0].device.in_host_memory:  # all slabs share the memory
         needed, free = [sum(needed)], free[:1]
-    short = any(one > there for one, there in zip(needed, free, strict=True))
+    short = any(y > x for y, x in zip(needed, free, strict=True))
     return not any(field.devices.processes.allgather(short))
 
 

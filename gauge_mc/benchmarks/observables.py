@@ -126,8 +126,8 @@ def observables_time(
         return times
 
     observables = timed(OBSERVABLES, measurement, "")
-    smearings = timed(SMEARINGS, lambda one: onto(one.from_options({})), "")
-    links = timed(TEMPORAL_LINKS, lambda one: onto(one()), " temporal links")
+    smearings = timed(SMEARINGS, lambda x: onto(x.from_options({})), "")
+    links = timed(TEMPORAL_LINKS, lambda x: onto(x()), " temporal links")
     flows = timed(FLOWS, step, " flow")
     about = (*bench.heading, precision, lattice.links)
     return ObservablesTime(*about, sweep, reflection, observables, smearings, links, flows)
@@ -154,4 +154,4 @@ def _named(names: Collection[str], kinds: Mapping[str, Thing]) -> dict[str, Thin
     """Return the things of a kind that have one of the names; without names, the usual ones."""
     if names:
         return {name: kinds[name] for name in kinds if name in names}
-    return {name: one for name, one in kinds.items() if getattr(one, "benched", True)}
+    return {name: kind for name, kind in kinds.items() if getattr(kind, "benched", True)}

@@ -56,7 +56,7 @@ class SavedBenchmark:
         """
         try:
             found = parse_json(read_text(path, MAX_SAVED))
-            times = {str(one["name"]): float(one["ns_per_link"]) for one in found["kernels"]}
+            times = {str(x["name"]): float(x["ns_per_link"]) for x in found["kernels"]}
             if not all(0 < time < math.inf for time in times.values()):
                 raise ValueError
             return cls(**{name: str(found[name]) for name in NAMES}, times=times)
@@ -124,7 +124,7 @@ class BenchAxis(NamedTuple):
             If the option cannot be an axis, or it has no values, one twice, or too many.
         """
         name, _, rest = text.partition("=")
-        name, values = name.strip(), tuple(one.strip() for one in rest.split(",") if one.strip())
+        name, values = name.strip(), tuple(word.strip() for word in rest.split(",") if word.strip())
         if name not in AXES or not values:
             raise UsageError(
                 f"--over must be {in_words(AXES, 'or')} with values, as in devices=1,2,4."
@@ -143,11 +143,11 @@ class BenchAxis(NamedTuple):
         if self.name == "precision":
             return tuple(float(n) for n in range(len(self.values)))
         if self.name == "lattice":
-            return tuple(float(Lattice.parse(one).sites) for one in self.values)
-        counts = [one.removeprefix("cpu:") for one in self.values]
-        if not all(one.isdigit() and int(one) for one in counts):
+            return tuple(float(Lattice.parse(value).sites) for value in self.values)
+        counts = [value.removeprefix("cpu:") for value in self.values]
+        if not all(count.isdigit() and int(count) for count in counts):
             raise UsageError(f"--over {self.name} takes numbers, as in {self.name}=1,2,4.")
-        return tuple(float(one) for one in counts)
+        return tuple(float(count) for count in counts)
 
     def changes(self, n: int, lattice: Lattice) -> dict[str, Any]:
         """Return the options of the n-th benchmark, given the lattice without this axis."""
@@ -213,13 +213,13 @@ def bench_over(
         If the benchmark has no rates that can be compared.
     """
     results = [once(axis.changes(n, lattice)) for n in range(len(axis.values))]
-    rates = [one.rates for one in results]
+    rates = [result.rates for result in results]
     if not all(rates):
         raise UsageError(
             "--over compares rates, which --end-to-end and others do not have; leave it out."
         )
-    names = dict.fromkeys(name for one in rates for name in one)
-    series = [_series(name, [one.get(name) for one in rates], axis) for name in names]
+    names = dict.fromkeys(name for rate in rates for name in rate)
+    series = [_series(name, [rate.get(name) for rate in rates], axis) for name in names]
     first = results[0]
     fixed = [first.group.upper()]
     if axis.name != "lattice":
@@ -232,21 +232,21 @@ def bench_over(
 
 def _counted(devices: str) -> str:
     """Return names of devices without their numbers, equal ones once."""
-    names = Counter(re.sub(r" \(GPU \d+\)$", "", one) for one in devices.split(" + "))
-    return " + ".join(f"{count} × {one}" if count > 1 else one for one, count in names.items())
+    names = Counter(re.sub(r" \(GPU \d+\)$", "", word) for word in devices.split(" + "))
+    return " + ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
 
 def _series(name: str, rates: Sequence[Rate | None], axis: BenchAxis) -> RateSeries:
     """Return the rates of one thing."""
     each = [
-        one.value / number if one and axis.name in SHARED else None
-        for one, number in zip(rates, axis.numbers, strict=True)
+        rate.value / number if rate and axis.name in SHARED else None
+        for rate, number in zip(rates, axis.numbers, strict=True)
     ]
-    first = next((one for one in each if one), None)
+    first = next((x for x in each if x), None)
     return RateSeries(
         name,
-        next((one.storage for one in rates if one), ""),
-        [one.value if one else None for one in rates],
-        [one.limit if one else None for one in rates],
-        [one / first if one and first else None for one in each],
+        next((rate.storage for rate in rates if rate), ""),
+        [rate.value if rate else None for rate in rates],
+        [rate.limit if rate else None for rate in rates],
+        [x / first if x and first else None for x in each],
     )

@@ -63,8 +63,8 @@ def energy_of(
         meter.read()  # which takes some milliseconds, while a GPU is busy
         devices.synchronize()
         readings.append(dict(meter.joules))
-    each = {name: slope([one[name] for one in readings]) for name in meter.joules}
-    return meter.combined({name: one and one / times for name, one in each.items()})
+    each = {name: slope([r[name] for r in readings]) for name in meter.joules}
+    return meter.combined({name: x and x / times for name, x in each.items()})
 
 
 def slope(readings: Sequence[float]) -> float | None:

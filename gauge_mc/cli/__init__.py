@@ -219,7 +219,7 @@ def _ending_in_order() -> Iterator[None]:
 
     numbers = (signal.SIGTERM, signal.SIGHUP)
     alone = threading.current_thread() is threading.main_thread()
-    usual = [one for one in numbers if alone and signal.getsignal(one) is signal.SIG_DFL]
+    usual = [number for number in numbers if alone and signal.getsignal(number) is signal.SIG_DFL]
     try:
         for number in usual:
             signal.signal(number, end)
@@ -440,7 +440,7 @@ class Streams:
         for stream in (self.stdout, self.stderr):
             stream.flush()
         failures = (file.failure for file in self._files)
-        return next((one for one in failures if one and one.errno not in SILENT), None)
+        return next((f for f in failures if f and f.errno not in SILENT), None)
 
 
 def _occupy(number: int) -> None:

@@ -49,7 +49,7 @@ PLACE = ("backend", "devices", "threads", "share_gpus")
 """Options of runs that say where kernels are timed."""
 
 SETTINGS = (
-    *("group", "lattice", "precision", "action", *(one.name for one in couplings())),
+    *("group", "lattice", "precision", "action", *(c.name for c in couplings())),
     *("rng", "luxury", "strict", *PLACE),
 )
 """Options of runs that say what is timed, and where."""
@@ -57,7 +57,7 @@ SETTINGS = (
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "lattice": {
         "default": ", ".join(
-            dict.fromkeys(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+            dict.fromkeys(f"{x.bench_extent}⁴ on a {x.label}" for x in BACKENDS.values())
         )
     },
     "action": {
@@ -281,7 +281,7 @@ def _show(
         _show_updates(found, before, console)
         return
     reports: dict[str, Callable[[Any], list[Any]]]
-    reports = {kind: one.report for one in BENCH_KINDS.values() for kind in one.results}
+    reports = {kind: x.report for x in BENCH_KINDS.values() for kind in x.results}
     reports |= {
         "gauge_mc.benchmarks.end_to_end:EndToEnd": _whole_runs,
         "gauge_mc.benchmarks.hmc:HmcTime": _trajectory,
@@ -357,7 +357,7 @@ def _rates(found: BenchSeries) -> list[Any]:
             for rate, part in zip(one.rates, one.efficiencies, strict=True)
         ]
         table.add_row(one.name, *cells)
-    several = any(part for one in found.series for part in one.efficiencies)
+    several = any(part for series in found.series for part in series.efficiencies)
     note = [f"in brackets: for each of the {found.axis}, relative to the first column"]
     return [found.title, table, *note * several]
 
@@ -368,15 +368,15 @@ def _draw(found: BenchSeries, file: Path) -> None:
     from gauge_mc.plots.figures.curves import RateCurve, draw_rates
 
     def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
-        return [(x, one) for x, one in zip(found.numbers, values, strict=True) if one]
+        return [(x, value) for x, value in zip(found.numbers, values, strict=True) if value]
 
     def curve(one: RateSeries) -> RateCurve:
         words = [word for word in one.name.split(", ") if word != one.storage]
         return RateCurve(", ".join(words), known(one.rates), known(one.limits), one.storage)
 
-    curves = [curve(one) for one in found.series]
+    curves = [curve(series) for series in found.series]
     ticks = [*zip(found.numbers, found.values, strict=True)]
-    divided = any(part for one in found.series for part in one.efficiencies)
+    divided = any(part for series in found.series for part in series.efficiencies)
     draw_rates(curves, AXES[found.axis], found.unit, ticks, file, found.title, divided)
 
 
@@ -406,7 +406,7 @@ def _observables(found: ObservablesTime) -> list[Any]:
         values = (found.ns_per_link(sweeps), sweeps, found.overrelaxations(sweeps))
         table.add_row(name, *(f"{value:.{4 if value > 999 else 3}g}" for value in values))
     what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
-    times = [f"{1e3 * one:.4g} ms" for one in (found.heatbath_s, found.overrelaxation_s)]
+    times = [f"{1e3 * x:.4g} ms" for x in (found.heatbath_s, found.overrelaxation_s)]
     sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
     return [what, sweeps_take, table]
 
@@ -414,11 +414,11 @@ def _observables(found: ObservablesTime) -> list[Any]:
 def _trajectory(found: HmcTime) -> list[Any]:
     headings = ("number", "ms each", "ns/link", "iterations", "share")
     table = _empty_table("part of a trajectory", headings, no_wrap=True)
-    for one in found.parts:
-        each = found.ns_per_link(one.seconds, one.chains)
-        times = (f"{1e3 * one.seconds:.4g}", f"{each:.4g}")
-        count = str(one.iterations) if one.iterations else ""
-        table.add_row(one.name, str(one.calls), *times, count, f"{one.share:.1%}")
+    for part in found.parts:
+        each = found.ns_per_link(part.seconds, part.chains)
+        times = (f"{1e3 * part.seconds:.4g}", f"{each:.4g}")
+        count = str(part.iterations) if part.iterations else ""
+        table.add_row(part.name, str(part.calls), *times, count, f"{part.share:.1%}")
     where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
     several = found.chains > 1
     chains = f", {found.chains} chains" if several else ""

@@ -24,4 +24,4 @@ def _generate() -> int:
     from gauge_mc.run.generate import generate_together
 
     results = generate_together(json.load(sys.stdin))
-    return INTERRUPTED if any(one.stopped for one in results) else 0
+    return INTERRUPTED if any(result.stopped for result in results) else 0

@@ -102,20 +102,22 @@ class DescribedCommand(typer.core.TyperCommand):
 
     def missing(self, ctx: Any) -> str:
         """Return the message that words are missing which the command needs."""
-        needed = in_words([*needed_words(one for one in self.get_params(ctx) if one.required)])
+        needed = in_words(
+            [*needed_words(param for param in self.get_params(ctx) if param.required)]
+        )
         example = f", as in {self.examples[0]}" if self.examples else ""
         return f"gauge-mc {ctx.info_name} needs {needed}{example}."
 
     def excess(self, ctx: Any, word: str) -> str:
         """Return the message that the command does not take a word."""
-        has_card = any("--card" in one.opts for one in self.get_params(ctx))
+        has_card = any("--card" in param.opts for param in self.get_params(ctx))
         is_card = has_card and word.endswith(".toml")
         advice = "a run card follows --card" if is_card else "--help shows what it takes"
         return f"{word!r} is not an argument of {ctx.command_path}; {advice}."
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
-        words = (word for one in self.get_params(ctx) for word in one.opts)
+        words = (word for param in self.get_params(ctx) for word in param.opts)
         return nearest(flag, [word for word in words if word.startswith("--")])
 
 
@@ -166,10 +168,14 @@ class Subcommands:
             If two different options have one name.
         """
         owners, found = self.owners(name), []
-        for option in merged((one.name, one.options) for one in owners):
-            having = [one for one in owners if option.name in {own.name for own in one.options}]
-            labels = [one.label for one in having if one.label]
-            if having == [one for one in owners if one.section == having[0].section]:
+        for option in merged((owner.name, owner.options) for owner in owners):
+            having = [
+                owner
+                for owner in owners
+                if option.name in {option.name for option in owner.options}
+            ]
+            labels = [x.label for x in having if x.label]
+            if having == [owner for owner in owners if owner.section == having[0].section]:
                 labels = []
             text = f"{in_words(labels)}: {option.help}" if labels else option.help
             found.append((option, having[0], with_default(text, option.default)))
@@ -237,10 +243,10 @@ class Chooser(DescribedCommand):
         """Return whether the word after an option is its value."""
         if flag in HELP or "=" in flag:
             return False
-        for one in self.params:
-            if flag in one.opts:
-                return not getattr(one, "is_flag", False)
-        return any(one.kind is not bool for one in self.kind.with_option(flag).values())
+        for param in self.params:
+            if flag in param.opts:
+                return not getattr(param, "is_flag", False)
+        return any(x.kind is not bool for x in self.kind.with_option(flag).values())
 
     def subcommand(self, name: str) -> OneOfKind:
         """Return the command of a thing.
@@ -318,7 +324,7 @@ def made_command(
         return function(**values)
 
     # Typer reads both, and would evaluate annotations that are text without the parsers.
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     text, start, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\ngauge-mc ")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
@@ -338,13 +344,11 @@ def made_command(
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a command, which accept only plain numbers and no empty paths."""
     found = inspect.signature(function, eval_str=True).parameters.values()
-    parameters = [
-        one.replace(kind=one.KEYWORD_ONLY) for one in found if one.kind is not one.VAR_KEYWORD
-    ]
+    parameters = [x.replace(kind=x.KEYWORD_ONLY) for x in found if x.kind is not x.VAR_KEYWORD]
     for parameter in parameters:
         kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
-        parts = [get_args(one) or (one,) for one in get_args(kind) or [kind]]
-        kinds = {part for one in parts for part in one} & PARSERS.keys()
+        parts = [get_args(arg) or (arg,) for arg in get_args(kind) or [kind]]
+        kinds = {part for p in parts for part in p} & PARSERS.keys()
         if kinds and described:
             (kind,) = kinds
             described[0].parser = PARSERS[kind]
@@ -356,12 +360,12 @@ def without_flags(parameter: inspect.Parameter, flags: Set[str]) -> inspect.Para
     """Return a parameter of a command without those of its several flags that are taken."""
     kind, *described = get_args(parameter.annotation) or (parameter.annotation, None)
     # Typer has the first name of an annotated option as its default.
-    first, more = (getattr(described[0], one, None) for one in ("default", "param_decls"))
+    first, more = (getattr(described[0], x, None) for x in ("default", "param_decls"))
     names = (first, *(more or ()))
     if flags.isdisjoint(names):
         return parameter
     own = copy(described[0])
-    own.default, *own.param_decls = [one for one in names if one not in flags]
+    own.default, *own.param_decls = [name for name in names if name not in flags]
     return parameter.replace(annotation=Annotated[kind, own])
 
 

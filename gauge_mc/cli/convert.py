@@ -21,7 +21,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import CONVERSIONS
 from gauge_mc.storage.links import STATED, Block
 
-_titles = in_words([one.title for one in FORMATS.values()], "or")
+_titles = in_words([x.title for x in FORMATS.values()], "or")
 
 
 @documented
@@ -47,7 +47,7 @@ class ConvertReport:
     "gauge_mc.run.conversions:Conversions",
     *(name for kind in CONVERSIONS.values() for name in kind.results),
 )
-@o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
+@o.listed("Formats", [(name, x.summary) for name, x in FORMATS.items()])
 @with_settings(
     ("threads", "quiet"),
     {"threads": {"help": "Number of CPU threads, and of files at a time.", "default": "all"}},
@@ -110,7 +110,7 @@ def convert(
     from gauge_mc.run import convert as run
 
     own = {name: value for name, value in others.items() if value is not None}
-    kinds = [one for one in CONVERSIONS.values() if any(o.name in own for o in one.options)]
+    kinds = [x for x in CONVERSIONS.values() if any(o.name in own for o in x.options)]
     if kinds and (to or precision or output or verify or project):
         raise UsageError(kinds[0].alone)
     if not kinds and to is None:
@@ -176,14 +176,14 @@ def _convert_all(
         for one in found.files if how["verify"] else ():
             _show_verdict(one.file, one.comparison)
         more = {"converted before": found.there, "failed": found.failed}
-        words = "".join(f", {count} {what}" for what, count in more.items() if count)
+        words = "".join(f", {count} {name}" for name, count in more.items() if count)
         words += _moved(
-            max((one.moved for one in found.files if one.moved is not None), default=None)
+            max((file.moved for file in found.files if file.moved is not None), default=None)
         )
         say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
-    warnings = [f"gauge-mc: {one.source}: {one.warning}" for one in found.files if one.warning]
+    warnings = [f"gauge-mc: {file.source}: {file.warning}" for file in found.files if file.warning]
     say(*shortest(warnings), error=True)
-    failures = [one.failure for one in found.files if one.failure]
+    failures = [file.failure for file in found.files if file.failure]
     for failure in failures[:-1]:
         say(f"gauge-mc: {failure}", error=True)
     if failures:

@@ -102,8 +102,8 @@ def doctor(
             if not json:
                 _show(console, finding, bad)
     labels = {backend.label for backend in BACKENDS.values()}
-    working = [one for one in findings if one.works]
-    works = any(one.subject.partition(" ")[0] in labels for one in working)
+    working = [f for f in findings if f.works]
+    works = any(x.subject.partition(" ")[0] in labels for x in working)
     if physics:
         works = bool(findings) and working == findings
     if json:

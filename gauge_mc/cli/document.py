@@ -106,8 +106,8 @@ def print_document(command: str, *contents: Any) -> None:
         Parts of the result, whose keys are united.
     """
     document: dict[str, Any] = {}
-    for one in (*contents, Heading(command)):
-        document |= plain(one)
+    for content in (*contents, Heading(command)):
+        document |= plain(content)
     first = {field.name: document.pop(field.name) for field in dataclasses.fields(Heading)}
     print(json.dumps(first | document, indent=2, allow_nan=False))
 
@@ -143,9 +143,9 @@ def plain(value: Any) -> Any:
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(x) for x in value]
     number = value.item() if hasattr(value, "item") else value  # a scalar of NumPy
     if isinstance(number, float):
         return number if math.isfinite(number) else None
@@ -216,4 +216,4 @@ def _classes(hint: Any) -> list[type[Any]]:
     """Return the data classes that values of a type contain."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return [] if hint in LEAVES else [hint]
-    return [one for part in get_args(hint) for one in _classes(part)]
+    return [kind for part in get_args(hint) for kind in _classes(part)]

@@ -14,7 +14,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 
-_endings = in_words([one.ending for one in EXPORTS.values()], "or")
+_endings = in_words([x.ending for x in EXPORTS.values()], "or")
 
 
 @documented
@@ -28,7 +28,7 @@ class ExportReport:
 
 
 @prints(ExportReport)
-@o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
+@o.listed("Endings", [(x.ending, x.summary) for x in EXPORTS.values()])
 def export(
     run: Annotated[Path, o.argument("Run, or scan or folder of runs.", metavar="RUN|SCAN")],
     out: Annotated[Path, o.argument(f"File to write; its name ends in {_endings}.", metavar="OUT")],

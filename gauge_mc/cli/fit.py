@@ -12,7 +12,7 @@ from gauge_mc.cli.status import named_or_said
 from gauge_mc.fits import FITS
 
 
-@prints("gauge_mc.fits:FitReport", *(kind for one in FITS.values() for kind in one.content))
+@prints("gauge_mc.fits:FitReport", *(kind for x in FITS.values() for kind in x.content))
 @Subcommands(
     "Fits",
     lambda: FITS,

@@ -81,7 +81,7 @@ def generate(
     with alone_on_stdout(as_json):
         requests = [values] if number is None else chain_values(values, number)
         results = generate_together(requests, progress=True)
-    stopped = next((one.stopped for one in results if one.stopped), None)
+    stopped = next((result.stopped for result in results if result.stopped), None)
     first = results[0]
     if as_json and first.root:
         from gauge_mc.run.averages import RunReport, RunReports

@@ -20,8 +20,8 @@ def leave_values(parameters: Iterable[Any]) -> None:
 
     Converting them would import what takes a third of the time.
     """
-    for one in parameters:
-        one.process_value = lambda ctx, value: value
+    for parameter in parameters:
+        parameter.process_value = lambda ctx, value: value
 
 
 def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, Any]:
@@ -111,23 +111,23 @@ def show_help(command: Any, ctx: Any, lists: Sections, examples: Sequence[str]) 
     path, parameters = ctx.command_path, command.get_params(ctx)
     rest = getattr(command, "subcommand_metavar", "")  # of a group
     head = [Text(f"Usage: {usage(path, parameters)} {rest}".rstrip())]
-    head += [Text("\n".join(f"  {one}" for one in examples))] if examples else []
+    head += [Text("\n".join(f"  {e}" for e in examples))] if examples else []
     texts = Text.from_markup(command.help or "").plain.split("\n\n")
-    first, *more = (Text(textwrap.fill(one, width)) for one in texts)
+    first, *more = (Text(textwrap.fill(text, width)) for text in texts)
     options = option_sections(parameters)
     sections = lists | options if rest else options | lists
-    blocks = [*head, first, *more, *(_section(*one, width) for one in sections.items())]
+    blocks = [*head, first, *more, *(_section(*x, width) for x in sections.items())]
     if ctx.meta.get("short") and _height(blocks) > MOST_LINES:
         head += [first, *_common_options(path, parameters, width)]
-        blocks = [*head, *(_section(*one, width, brief=True) for one in lists.items())]
+        blocks = [*head, *(_section(*x, width, brief=True) for x in lists.items())]
         if _height(blocks) > MOST_LINES:
-            blocks = [*head, *(_named(*one, path, width) for one in lists.items())]
+            blocks = [*head, *(_named(*x, path, width) for x in lists.items())]
     console.print(Text("\n\n").join(blocks), soft_wrap=True)
     raise typer.Exit
 
 
 def _height(blocks: Iterable[Text]) -> int:
-    return sum(str(one).count("\n") + 2 for one in blocks) - 1
+    return sum(str(block).count("\n") + 2 for block in blocks) - 1
 
 
 def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterator[Text]:
@@ -138,7 +138,7 @@ def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterato
     sections = option_sections(parameters)
     others = sections.pop(COMMON, [])
     if others:
-        yield from (_section(*one, width, brief=True) for one in sections.items())
+        yield from (_section(*x, width, brief=True) for x in sections.items())
     else:
         arguments = sections.pop(ARGUMENTS, [])
         rows = [row for rows in sections.values() for row in rows]
@@ -192,12 +192,16 @@ def _line(name: str, value: str, text: str, width: int, brief: bool) -> Text:
 def option_sections(parameters: Iterable[Any]) -> Sections:
     """Return the arguments and options of a command by the section in which they are shown."""
     sections: Sections = {}
-    for one in sorted(parameters, key=is_argument, reverse=True):
+    for parameter in sorted(parameters, key=is_argument, reverse=True):
         usual = COMMON if COMMON in sections else "Options"
-        heading = ARGUMENTS if is_argument(one) else one.rich_help_panel or usual
-        name = placeholder(one) if is_argument(one) else ", ".join(sorted(one.opts, key=len))
-        value = "" if is_argument(one) else placeholder(one)
-        sections.setdefault(heading, []).append((name, value, description(one)))
+        heading = ARGUMENTS if is_argument(parameter) else parameter.rich_help_panel or usual
+        name = (
+            placeholder(parameter)
+            if is_argument(parameter)
+            else ", ".join(sorted(parameter.opts, key=len))
+        )
+        value = "" if is_argument(parameter) else placeholder(parameter)
+        sections.setdefault(heading, []).append((name, value, description(parameter)))
     return sections
 
 
@@ -230,9 +234,9 @@ def usage(path: str, parameters: Iterable[Any]) -> str:
 
 def needed_words(parameters: Iterable[Any]) -> Iterator[str]:
     """Yield the required options and the arguments of a command."""
-    for one in sorted(parameters, key=is_argument):
-        if is_argument(one):
-            word = placeholder(one) if one.required else f"[{placeholder(one)}]"
-            yield word + "..." * (one.nargs == -1)
-        elif one.required:
-            yield f"{one.opts[0]} {placeholder(one)}"
+    for parameter in sorted(parameters, key=is_argument):
+        if is_argument(parameter):
+            word = placeholder(parameter) if parameter.required else f"[{placeholder(parameter)}]"
+            yield word + "..." * (parameter.nargs == -1)
+        elif parameter.required:
+            yield f"{parameter.opts[0]} {placeholder(parameter)}"

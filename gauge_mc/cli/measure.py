@@ -21,12 +21,12 @@ from gauge_mc.smearing import SMEARINGS, smear_option
 def _owners(name: str) -> list[OptionGroup]:
     """Return what declares the options of measuring an observable."""
     kind, section = OBSERVABLES[name], f"Options of {name}"
-    own = [OptionGroup(who, options, section) for who, options in kind.owners()]
+    own = [OptionGroup(x, options, section) for x, options in kind.owners()]
     if not kind.smears:
         return own
     smearings = [
-        OptionGroup(f"the smearing {name}", one.options, "Options of --smear", name)
-        for name, one in SMEARINGS.items()
+        OptionGroup(f"the smearing {name}", x.options, "Options of --smear", name)
+        for name, x in SMEARINGS.items()
     ]
     return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
@@ -134,8 +134,8 @@ def measure(
     run = named_or_said(run, json)
     if dry_run:
         ensembles = ensembles_of(run, output)
-        needs = [measurement_memory(one, observable, **place) for one in ensembles]
-        memory = max(needs, key=lambda one: one.device_bytes)
+        needs = [measurement_memory(e, observable, **place) for e in ensembles]
+        memory = max(needs, key=lambda need: need.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)
         return
@@ -146,7 +146,7 @@ def measure(
         for path, folder, found in measure_all(run, observable, **place):
             if isinstance(found, GaugeError):
                 failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")
-                if not any(one.endswith(str(found)) for one in failures[:-1]):
+                if not any(f.endswith(str(found)) for f in failures[:-1]):
                     say(f"gauge-mc: {failures[-1]}", error=True)
                 continue
             few = caution_few(found, path, folder) if json or not quiet else []

@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 NEWEST = "running or last generated in runs/"
 """Default of an argument that names a run or a scan; see `newness`."""
 
-OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()]
+OBSERVABLE_SUMMARIES = [(name, x.summary) for name, x in OBSERVABLES.items()]
 """Names and summaries of the observables, for `listed`."""
 
 
@@ -121,7 +121,7 @@ Json = Annotated[
 
 def after(updates: Sequence[int]) -> str:
     """Return the first and the last of some updates in words."""
-    shown = [str(one) for one in updates]
+    shown = [str(update) for update in updates]
     if len(shown) > 4:
         shown[2:-1] = ["..."]
     return f" (after updates {', '.join(shown)})" if shown else ""
@@ -150,17 +150,15 @@ def with_settings(
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function, eval_str=True)
-        declared = {one.name: _parameter(one) for one in options}
-        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        named = {one.name for one in own}
-        kept = [declared.get(one.name, one.replace(kind=one.KEYWORD_ONLY)) for one in own]
-        added = [one for name, one in declared.items() if name not in named]
-        last = max([place + 1 for place, one in enumerate(kept) if _is_first(one)], default=0)
+        declared = {option.name: _parameter(option) for option in options}
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {x.name for x in own}
+        kept = [declared.get(x.name, x.replace(kind=x.KEYWORD_ONLY)) for x in own]
+        added = [x for name, x in declared.items() if name not in named]
+        last = max([place + 1 for place, x in enumerate(kept) if _is_first(x)], default=0)
         everything = signature.replace(parameters=[*kept[:last], *added, *kept[last:]])
         function.__signature__ = everything  # type: ignore[attr-defined]
-        function.__annotations__ = {
-            name: one.annotation for name, one in everything.parameters.items()
-        }
+        function.__annotations__ = {name: p.annotation for name, p in everything.parameters.items()}
         return function
 
     return decorate
@@ -174,5 +172,5 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _is_first(parameter: inspect.Parameter) -> bool:
     """Return whether a parameter of a command is given by its place, or is the context."""
     return parameter.annotation is typer.Context or any(
-        isinstance(one, ArgumentInfo) for one in get_args(parameter.annotation)
+        isinstance(arg, ArgumentInfo) for arg in get_args(parameter.annotation)
     )

@@ -26,7 +26,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import Caution, sentences_about
 
-_endings = in_words([f".{one}" for one in ENDINGS], "or")
+_endings = in_words([f".{x}" for x in ENDINGS], "or")
 
 
 @documented
@@ -100,5 +100,5 @@ def plot(
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown, cautions = draw(chosen, runs, file, given)
     say(*(f"gauge-mc: {sentence}" for sentence in (*said, *sentences_about(cautions))), error=True)
-    points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
+    points = [point for x in shown if isinstance(x, AveragesTable) for point in x.points]
     show_result("plot", PlotReport(str(file), what, points, cautions), json, *shown, str(file))

@@ -29,7 +29,7 @@ def one_named_or_newest(path: Path | None) -> Path:
     newest = newest_run_or_scan()
     chains = chains_of(newest)
     if len(chains) > 1:
-        other = next(one for one in chains if one != newest)
+        other = next(chain for chain in chains if chain != newest)
         say(f"{newest} is one of {len(chains)} chains; name another, such as {other}.", error=True)
     return newest
 

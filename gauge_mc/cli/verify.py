@@ -108,8 +108,8 @@ def verify(
                 console.print(words, style=style, soft_wrap=True)
             bar.update(task, completed=number)
     if json:
-        checked = [FileCheck(str(one.path), one.sound, one.words) for one in verdicts]
-        found = [one.sound for one in checked]
+        checked = [FileCheck(str(v.path), v.sound, v.words) for v in verdicts]
+        found = [x.sound for x in checked]
         print_document("verify", VerifyReport(checked, found.count(False), found.count(None)))
     if failure := summarise(verdicts, NAMED):
         raise failure

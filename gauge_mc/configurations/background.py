@@ -156,7 +156,7 @@ class BackgroundWriter:
     @property
     def unwritten(self) -> int:
         """Number of configurations that are not yet on disk."""
-        return sum(not one.done() for one in list(self._pending)) + len(self._left)
+        return sum(not x.done() for x in list(self._pending)) + len(self._left)
 
     @property
     def failed(self) -> bool:

@@ -256,7 +256,7 @@ def open_window(
     UnsupportedError
         If the lattice has odd extents, and only kernels know the group or the order of the links.
     """
-    readable = all(host_links.readable(one) for one in (source, target) if one)
+    readable = all(host_links.readable(x) for x in (source, target) if x)
     if isinstance(source.lattice, OddLattice):
         if not readable:
             raise UnsupportedError(

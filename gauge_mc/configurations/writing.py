@@ -287,8 +287,8 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     check_writable(format, group, precision)
     if isinstance(lattice, OddLattice) and not FORMATS[format].odd_extents:
         others = {name: FORMATS[name] for name in writable_formats()}
-        refused = {name for name, one in others.items() if one.refusal(GROUPS[group], precision)}
-        possible = [name for name, one in others.items() if one.odd_extents and name not in refused]
+        refused = {name for name, x in others.items() if x.refusal(GROUPS[group], precision)}
+        possible = [name for name, x in others.items() if x.odd_extents and name not in refused]
         raise UsageError(
             f"{FORMATS[format].title} files have even extents, but the lattice is {lattice}; "
             f"choose {in_words(possible, 'or')}."
@@ -364,12 +364,12 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     GaugeError
         If the source is damaged, or one of the files cannot be read.
     """
-    kinds = [(one.header.group, one.header.lattice) for one in (source, copy)]
+    kinds = [(x.header.group, x.header.lattice) for x in (source, copy)]
     if kinds[0] != kinds[1]:
         return FileComparison(OTHER, f"its links are those of {kinds[1][0]} on {kinds[1][1]}")
-    rows = min(one.stored.rows or one.stored.group.colours for one in (source, copy))
+    rows = min(x.stored.rows or x.stored.group.colours for x in (source, copy))
     precision = copy.header.precision
-    windows = [one.matrices() for one in (source, copy)]
+    windows = [x.matrices() for x in (source, copy)]
     copies = copy.slices(windows[1])
     for t, links in enumerate(source.slices(windows[0])):
         try:

@@ -299,7 +299,7 @@ class StreamedDevice(Device, Protocol):
 
 def streamed(devices: Iterable[Device]) -> list[StreamedDevice]:
     """Return the devices that have a side stream."""
-    return [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
+    return [cast(StreamedDevice, device) for device in devices if device.has_side_stream]
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
-    folders = [f"-I{one}" for one in source_folders()]
+    folders = [f"-I{folder}" for folder in source_folders()]
     words = [*command, *folders, str(source), "-o", str(output)]
     try:
         code, printed = _output_of(words, limits["compile"], "while a kernel was compiled")

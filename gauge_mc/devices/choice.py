@@ -103,7 +103,7 @@ def choose_devices(
             return (DeviceChoice(one.name, threads=threads),)
         return _numbered(one, "all" if all_by_default else "1")
     name, colon, count = devices.partition(":")
-    known = [one for one in BACKENDS.values() if backend in (AUTOMATIC, one.name)]
+    known = [x for x in BACKENDS.values() if backend in (AUTOMATIC, x.name)]
     for one in known:
         if one.name == name and not one.numbered:
             plain = re.fullmatch("[0-9]{1,9}", count)
@@ -114,15 +114,15 @@ def choose_devices(
                 )
             return _parts(one, int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
-    numbered = [one for one in known if one.numbered]
+    numbered = [x for x in known if x.numbered]
     numbers = all(re.fullmatch("[0-9]{1,9}", word) for word in words)
     if not numbered or not (devices == "all" or numbers):
-        parts = in_words([f"{one.name}:N" for one in BACKENDS.values() if not one.numbered], "or")
+        parts = in_words([f"{x.name}:N" for x in BACKENDS.values() if not x.numbered], "or")
         raise UsageError(
             f"--devices {devices} is not possible with --backend {backend}: give a number of GPUs, "
             f"a list of GPUs such as 0,2, all, or {parts}."
         )
-    usual = max(numbered, key=lambda one: one.preference)  # which says why it is not usable
+    usual = max(numbered, key=lambda x: x.preference)  # which says why it is not usable
     return _numbered(_preferred_of(numbered) or usual, devices)
 
 
@@ -134,7 +134,7 @@ def hint() -> str | None:
     str or None
         One sentence; None if there is nothing to explain.
     """
-    hints = (one.hint() for one in BACKENDS.values() if one.preference > _preferred().preference)
+    hints = (x.hint() for x in BACKENDS.values() if x.preference > _preferred().preference)
     return next((words for words in hints if words), None)
 
 
@@ -168,7 +168,7 @@ def available_threads() -> int:
 
 def _host() -> Backend:
     """Return the backend whose devices work in the memory of the host."""
-    return next(one for one in BACKENDS.values() if not one.numbered)
+    return next(x for x in BACKENDS.values() if not x.numbered)
 
 
 def open_host() -> Device:
@@ -192,10 +192,10 @@ def _preferred() -> Backend:
 
 def _preferred_of(backends: Iterable[Backend]) -> Backend | None:
     """Return the usable one of some backends with the highest preference; None if none is."""
-    for one in sorted(backends, key=lambda one: -one.preference):
+    for backend in sorted(backends, key=lambda b: -b.preference):
         with suppress(GaugeError):
-            if one.count():
-                return one
+            if backend.count():
+                return backend
     return None
 
 

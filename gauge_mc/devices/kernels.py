@@ -41,7 +41,7 @@ class CachedHash:
     @cached_property
     def _hash(self) -> int:
         # Not `astuple`, which copies all that the values contain.
-        return hash(tuple(getattr(self, one.name) for one in fields(self)))  # type: ignore[arg-type]
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the hash, which differs between processes."""
@@ -126,7 +126,7 @@ class Variant(CachedHash):
 
     def __str__(self) -> str:
         """Name the variant, for the user and for the table of tuned launch bounds."""
-        return " ".join([*filter(None, (one.name for one in self.choices)), self.precision])
+        return " ".join([*filter(None, (choice.name for choice in self.choices)), self.precision])
 
 
 ANY_VARIANT = Variant("double")
@@ -155,7 +155,7 @@ class Kernel(CachedHash):
 
     def __post_init__(self) -> None:
         if not self.source.is_file():
-            known = [one.stem for one in self.source.parent.glob("*.cu")]
+            known = [path.stem for path in self.source.parent.glob("*.cu")]
             raise GaugeError(
                 f"There is no kernel '{self.name}', because {self.source} does not exist"
                 f"{nearest(self.name, known)}"
@@ -266,7 +266,9 @@ class Library(Kernel):
 def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
     """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
     for path in included(kernel.roots(variant)):
-        others = not any(one in path.parents for one in source_folders())  # which tests look at
+        others = not any(
+            folder in path.parents for folder in source_folders()
+        )  # which tests look at
         if (path == kernel.source or others) and (statement := store_elsewhere(path)):
             raise GaugeError(
                 f"The kernel '{kernel.name}' stores to the site of a neighbour ({path}: "

@@ -201,7 +201,7 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
     for statement in body:
         first, *others = statement.removeprefix("const ").split(",")
         match = re.fullmatch(rf"([^=]+?)\s*([\s*])\s*{DECLARATOR}", first)
-        words = [re.fullmatch(rf"\s*(\*?)\s*{DECLARATOR}", one) for one in others]
+        words = [re.fullmatch(rf"\s*(\*?)\s*{DECLARATOR}", x) for x in others]
         if not match or not all(words):
             raise GaugeError(f"The member '{statement}' of {name} in {roots[-1]} cannot be read.")
         cpp = match[1].strip()
@@ -321,16 +321,19 @@ _MAKING_STRUCTURES = RLock()
 
 @cache
 def _structure(name: str, roots: tuple[Path, ...]) -> type[DeclaredStructure]:
-    declared, plain = {one.name: one for one in members(name, roots)}, name.rpartition("::")[2]
+    declared, plain = (
+        {member.name: member for member in members(name, roots)},
+        name.rpartition("::")[2],
+    )
     exact = ctypes.c_float, ctypes.c_double, ctypes.Structure, ctypes.Array
-    scalars = [key for key, one in declared.items() if not issubclass(one.kind, exact)]
+    scalars = [key for key, x in declared.items() if not issubclass(x.kind, exact)]
     scalars = scalars or [*declared]
     values = {
         "__slots__": (),
-        "_fields_": [(one.name, one.kind) for one in declared.values()],
+        "_fields_": [(x.name, x.kind) for x in declared.values()],
         "declared": declared,
         "scalars": (operator.attrgetter(*scalars), operator.itemgetter(*scalars)),
-        "arrays": tuple(key for key, one in declared.items() if one.extents),
+        "arrays": tuple(key for key, x in declared.items() if x.extents),
         "owner": f"structure {name} in {_home(name, roots)}",
     }
     if plain == ARGUMENTS:

@@ -350,13 +350,13 @@ def _share_of_this_process(
         return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in chosen]
 
     everyone = processes.allgather((platform.node(), identities(choices)))
-    alike = [rank for rank, other in enumerate(everyone) if other == everyone[processes.rank]]
+    alike = [rank for rank, x in enumerate(everyone) if x == everyone[processes.rank]]
     number, count = alike.index(processes.rank), len(alike)
     mine = choices[len(choices) * number // count : len(choices) * (number + 1) // count]
     if not mine and share_gpus:
         mine = (choices[number % len(choices)],)
-    used = processes.allgather([(platform.node(), one) for one in identities(mine)])
-    names = [name for one in used for name in one]
+    used = processes.allgather([(platform.node(), i) for i in identities(mine)])
+    names = [name for x in used for name in x]
     if not share_gpus and (len(set(names)) < len(names) or not all(used)):
         raise GaugeError(
             f"On {platform.node()} there are more processes than GPUs: start one process per GPU, "

@@ -131,7 +131,7 @@ def device_pool(openers: Sequence[Callable[[], Devices]]) -> Iterator[DevicePool
         return
     with ExitStack() as stack:
         threads = tuple(stack.enter_context(ThreadPoolExecutor(1)) for _ in openers)
-        openings = [thread.submit(one) for thread, one in zip(threads, openers, strict=True)]
+        openings = [thread.submit(opener) for thread, opener in zip(threads, openers, strict=True)]
         for thread, opening in zip(threads, openings, strict=True):
             stack.callback(thread.submit, _close, opening)
         devices = tuple(opening.result() for opening in openings)
@@ -226,8 +226,8 @@ class EnergyMeter:
         self._missing = ""
         try:
             for device in devices.devices:
-                self._counters |= {one.name: one for one in device.energy_counters()}
-            self._last = {name: one.read() for name, one in self._counters.items()}
+                self._counters |= {c.name: c for c in device.energy_counters()}
+            self._last = {name: c.read() for name, c in self._counters.items()}
         except GaugeError as error:
             self._missing = str(error)
         self.joules = dict.fromkeys(self._counters, 0.0)
@@ -266,7 +266,7 @@ class EnergyMeter:
             Energies in joules of the parts of this host, by name; None if unknown. If processes
             share a part, the largest of their values counts.
         """
-        source = " + ".join(sorted({one.source for one in self._counters.values()}))
+        source = " + ".join(sorted({c.source for c in self._counters.values()}))
         found: dict[tuple[str, str], float] = {}
         everyone = self._processes.allgather((platform.node(), dict(joules), source, self._missing))
         for host, parts, _, missing in everyone:

@@ -103,7 +103,7 @@ class ForeignNeighbours:
         ForeignNeighbours or None
             None unless every process reaches the memory of all its neighbours.
         """
-        wanted = [(mine, other) for mine, other in pairs if mine in slabs]
+        wanted = [(mine, x) for mine, x in pairs if mine in slabs]
         shared = {}
         for number in dict.fromkeys(mine for mine, _ in wanted):
             slab = slabs[number]
@@ -113,9 +113,7 @@ class ForeignNeighbours:
                     shared[number] = buffer
         node = platform.node()
         offers: dict[tuple[int, str], Offer] = {}
-        for some in devices.processes.allgather(
-            {(n, node): one.offer for n, one in shared.items()}
-        ):
+        for some in devices.processes.allgather({(n, node): x.offer for n, x in shared.items()}):
             offers |= some
         found = {}
         for mine, other in wanted:
@@ -460,13 +458,13 @@ class HaloExchange:
 def _sending(slab: Slab, copies: Sequence[Copy], nbytes: int) -> Callable[[], Event]:
     """Return a call that issues copies from a slab, as `Device.prepare_copies` does."""
     device = slab.device
-    addresses = [end for one in copies for end in (one.origin, one.to)]
+    addresses = [end for copy in copies for end in (copy.origin, copy.to)]
     if (
         device.in_host_memory
         or not 0 < len(copies) <= MOST_PIECES
         or nbytes > LARGEST_PIECE
         or any(number % PACKET_BYTES for number in (nbytes, *addresses))
-        or not all(device.reaches(one.target) for one in copies)
+        or not all(device.reaches(copy.target) for copy in copies)
     ):
         return device.prepare_copies(copies, nbytes)
     unused = (0,) * (MOST_PIECES - len(copies))
@@ -474,8 +472,8 @@ def _sending(slab: Slab, copies: Sequence[Copy], nbytes: int) -> Callable[[], Ev
         ANY_VARIANT,
         geometry=slab.layout.geometry,
         work=work(0, 1, 1, parity=0),
-        **{"from": (*(one.origin for one in copies), *unused)},
-        to=(*(one.to for one in copies), *unused),
+        **{"from": (*(copy.origin for copy in copies), *unused)},
+        to=(*(copy.to for copy in copies), *unused),
         pieces=len(copies),
         packets=nbytes // PACKET_BYTES,
     )

@@ -86,7 +86,7 @@ class Lattice:
             extents = [int(word) for word in words] if whole else []
         else:
             extents = list(text)
-        if not all(type(one) is int for one in extents):
+        if not all(type(extent) is int for extent in extents):
             extents = []
         if len(extents) == 1:
             extents *= 4
@@ -246,7 +246,7 @@ class Loops:
     def depth(self) -> int:
         """Largest distance along an axis between two links of a loop, in links."""
         sites = [np.array([site for _, site in links_along(path)]) for path in self.paths]
-        return int(max(np.ptp(one, axis=0).max() for one in sites))
+        return int(max(np.ptp(site, axis=0).max() for site in sites))
 
 
 def links_along(path: Path) -> list[tuple[int, tuple[int, ...]]]:

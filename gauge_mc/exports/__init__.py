@@ -101,7 +101,7 @@ def export_to(out: Path) -> Export:
     for one in EXPORTS.values():
         if out.name.casefold().endswith(one.ending):
             return one
-    endings = in_words([one.ending for one in EXPORTS.values()], "or")
+    endings = in_words([x.ending for x in EXPORTS.values()], "or")
     raise UsageError(f"The ending of {out} is unknown; let the name end in {endings}.")
 
 
@@ -140,7 +140,7 @@ def export(
     chosen.kind.check(target)
     joined = not isinstance(run, str | os.PathLike)
     if joined and (not paths or (len(paths) > 1 and not chosen.joins_runs)):
-        endings = in_words([one.ending for one in EXPORTS.values() if one.joins_runs], "or")
+        endings = in_words([x.ending for x in EXPORTS.values() if x.joins_runs], "or")
         raise UsageError(
             f"{target} can have the tables of one run only, and there are {len(paths)}; name one "
             f"of them, or let the name end in {endings}."
@@ -157,12 +157,12 @@ def _exported(path: Path, name: str, names: Sequence[str] | None) -> ExportedRun
     """Read a run and those of its tables that are wanted, or all."""
     source = Run(path)
     parameters = source.read()[0]
-    files = {one.stem: one for one in source.tables()}
+    files = {table.stem: table for table in source.tables()}
     if not files:
         raise GaugeError(f"The run {source.path} has no tables yet; measure something first.")
-    if unknown := [one for one in names or () if one not in files]:
+    if unknown := [name for name in names or () if name not in files]:
         raise UsageError(
             f"The run {source.path} has no table '{unknown[0]}'; choose {in_words(files, 'or')}."
         )
-    tables = {one: read_table(files[one]) for one in files if names is None or one in names}
+    tables = {file: read_table(files[file]) for file in files if names is None or file in names}
     return ExportedRun(name, parameters, tables)

@@ -94,7 +94,7 @@ def _observables(name: str, table: TableData, replica: str) -> dict[str, Any]:
     if OF_TABLE in table.header:
         return {}
     every = (observable_of_table(table) or Observable).series(table, f"{name}.csv").items()
-    return {key: _convert(one, replica) for key, one in every if len(one.sweeps) >= LEAST_RECORDS}
+    return {key: _convert(x, replica) for key, x in every if len(x.sweeps) >= LEAST_RECORDS}
 
 
 def _convert(series: TimeSeries, replica: str) -> Any:
@@ -221,7 +221,7 @@ class PobsExport(XmlExport):
         """Return the content of a file; see `XmlExport.text`."""
         from pyerrors.input.dobs import create_pobs_string
 
-        if any(one.idl != observables[0].idl for one in observables):
+        if any(o.idl != observables[0].idl for o in observables):
             raise UsageError(
                 "A file of primary observables has one set of configurations, and the tables have "
                 f"several; choose {in_words(tables, 'or')} by --table, or let the name end in "
@@ -259,7 +259,7 @@ class DobsExport(XmlExport):
         """Return the content of a file; see `XmlExport.text`."""
         from pyerrors.input.dobs import create_dobs_string
 
-        return str(create_dobs_string([_present(one) for one in observables], **titles))
+        return str(create_dobs_string([_present(o) for o in observables], **titles))
 
 
 EXPORTS.register(DobsExport())

@@ -52,7 +52,7 @@ def hdf5_kind(name: str, attributes: Collection[str]) -> FileKind:
 
     def recognises(path: Path) -> bool:
         with suppress(OSError), load("h5py").File(path, "r") as h5:
-            return all(one in h5.attrs for one in attributes)
+            return all(a in h5.attrs for a in attributes)
         return False
 
     return FileKind(name, recognises)
@@ -151,9 +151,9 @@ class ParquetExport(Export):
         pa, parquet = load("pyarrow"), load("pyarrow.parquet")
         name = _one_table(runs)
         columns = [*(_of_parameters(runs, name) if joined else ()), *_of_tables(runs, name)]
-        arrays = [pa.array(one.values) for one in columns]  # strings for those of NumPy
+        arrays = [pa.array(column.values) for column in columns]  # strings for those of NumPy
         pairs = zip(columns, arrays, strict=True)
-        fields = [pa.field(one.declared.name, a.type, metadata=one.metadata) for one, a in pairs]
+        fields = [pa.field(x.declared.name, a.type, metadata=x.metadata) for x, a in pairs]
         schema = pa.schema(fields, metadata=_metadata(runs, name))
         with replacing(out, kind=self.kind) as file:
             parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
@@ -219,7 +219,7 @@ def _of_tables(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn
 
 def _kind(parts: Sequence[NDArray[Any]]) -> type[Any]:
     """Return the type of a column that nobody declares, given the values in each run."""
-    kinds = {one.dtype.kind for one in parts if len(one)}
+    kinds = {part.dtype.kind for part in parts if len(part)}
     return str if "U" in kinds else int if kinds == {"i"} else float
 
 
@@ -232,11 +232,11 @@ def _declared(parameters: Parameters, table: TableData) -> dict[str, Column]:
     elif title == algorithm.name:
         found += algorithm.columns
     elif OF_TABLE in table.header:
-        seconds = (one for kind in OBSERVABLES.values() for one in kind.secondary_tables)
-        found += next((one.columns for one in seconds if one.name == title), ())
+        seconds = (table for kind in OBSERVABLES.values() for table in kind.secondary_tables)
+        found += next((second.columns for second in seconds if second.name == title), ())
     elif observable := observable_of_table(table):
         found += observable.columns
-    return {one.name: one for one in found}
+    return {x.name: x for x in found}
 
 
 def _of_parameters(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn]:
@@ -250,7 +250,7 @@ def _of_parameters(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetCo
     given = [run.parameters.values() for run in runs]
     taken = {RUN, *runs[0].tables[name]}
     for key in given[0]:
-        values = [one.get(key) for one in given]
+        values = [x.get(key) for x in given]
         if key not in taken and (key == BETA.name or len({*values}) > 1):
             yield column(key, f"parameter {key} of the run", values, f"{key} in run.toml")
 
@@ -268,8 +268,8 @@ def _metadata(runs: Sequence[ExportedRun], name: str) -> dict[bytes, str]:
                 "rows": len(run.tables[name]),
                 "versions": run.tables[name].makers,
                 "configurations": {
-                    number: {"file": one.name, "digest": one.digest}
-                    for number, one in run.tables[name].origins.items()
+                    number: {"file": origin.name, "digest": origin.digest}
+                    for number, origin in run.tables[name].origins.items()
                 },
             }
             for run in runs

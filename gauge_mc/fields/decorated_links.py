@@ -75,9 +75,9 @@ class DecoratedLinks:
     def _levels(self) -> list[Places]:
         """The decorated links of every level, the lowest level first."""
         wanted = dict(enumerate(self.sets)).items()
-        levels = [{one: one[0] for one in wanted}]
+        levels = [{x: x[0] for x in wanted}]
         while any(rest for _, rest in _below(levels[0])):
-            levels.insert(0, {one: place for place, one in enumerate(sorted(_below(levels[0])))})
+            levels.insert(0, {x: place for place, x in enumerate(sorted(_below(levels[0])))})
         return levels
 
     @cached_property

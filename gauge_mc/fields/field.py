@@ -109,14 +109,21 @@ class Field(SlabField):
         assert replicas == 1 or len(times) == 1
         layouts = tuple(
             Layout(
-                lattice, precision, split, first.packet_bytes, one.start, len(one), *halo, replicas
+                lattice,
+                precision,
+                split,
+                first.packet_bytes,
+                time.start,
+                len(time),
+                *halo,
+                replicas,
             )
-            for one in times
+            for time in times
         )
         here = zip(devices.devices, layouts[devices.first_slab :], strict=False)
         slabs = tuple(
-            Slab(links_of, one, layout, one.allocate(layout.field_bytes(links_of.components)))
-            for one, layout in here
+            Slab(links_of, x, layout, x.allocate(layout.field_bytes(links_of.components)))
+            for x, layout in here
         )
         return cls(lattice, links_of, precision, devices, slabs, layouts)
 
@@ -301,8 +308,8 @@ class Field(SlabField):
 
         The halos are not changed: neighbours may send to them at any time.
         """
-        for mine, other in zip(self.slabs, source.slabs, strict=True):
-            mine.device.copy(mine.own_slices, other.own_slices)
+        for mine, slab in zip(self.slabs, source.slabs, strict=True):
+            mine.device.copy(mine.own_slices, slab.own_slices)
 
     @property
     def replicas(self) -> tuple[Field, ...]:
@@ -355,7 +362,7 @@ class Field(SlabField):
     def restore(self, slices: Iterator[NDArray[Any]]) -> None:
         """Set the links to the stored components that `packed_slices` returned."""
         real, own = REALS[self.precision], islice(slices, self.lattice.t)
-        blocks = (np.ascontiguousarray(one, real).reshape(-1).view(np.uint8) for one in own)
+        blocks = (np.ascontiguousarray(x, real).reshape(-1).view(np.uint8) for x in own)
         FieldBlocks(self, self._as_stored).restore(blocks)
 
     @property
@@ -505,7 +512,7 @@ class HostField(Field):
     ) -> None:
         kind = np.result_type(real_type(precision), np.complex64)
         values = {"lattice": lattice, "group": GROUPS[group], "precision": precision}
-        stored = {"_links": [one.astype(kind) for one in slices], "_reason": reason}
+        stored = {"_links": [slice_.astype(kind) for slice_ in slices], "_reason": reason}
         for name, value in (values | stored).items():
             object.__setattr__(self, name, value)
 

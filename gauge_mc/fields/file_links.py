@@ -240,8 +240,8 @@ class FieldBlocks:
 
     def prepare(self) -> None:
         """Load the kernel that `blocks` needs."""
-        for one in self._slabs:
-            one.prepare(WRITE_LINKS)
+        for slab in self._slabs:
+            slab.prepare(WRITE_LINKS)
 
     def blocks(self, memory: Callable[[int], Block] | None = None) -> Iterator[Block]:
         """Compute the blocks.
@@ -295,7 +295,9 @@ class FieldBlocks:
     @property
     def found(self) -> LinkCheck:
         """Checksums of all blocks so far, and the first link outside the group."""
-        processes = self._field.devices.processes.allgather([one.results() for one in self._slabs])
+        processes = self._field.devices.processes.allgather(
+            [slab.results() for slab in self._slabs]
+        )
         total = np.zeros_like(processes[0][0])
         for process in processes:
             for results in process:
@@ -303,7 +305,7 @@ class FieldBlocks:
         return LinkCheck.of(total)
 
     def _slab(self, t: int) -> SlabBlocks:
-        return next(one for one in self._slabs if t in one.slab.layout.times)
+        return next(slab for slab in self._slabs if t in slab.slab.layout.times)
 
 
 def read_blocks(field: SlabbedLinks, stored: StoredLinks, blocks: Iterable[Block]) -> LinkCheck:

@@ -114,7 +114,7 @@ def field_strength(
     for n, one in enumerate(sums):
         addresses = {"links": one.slab.buffer.address, "largest": largest.address(n)}
         one.launch(CLOVER, addresses | {"along_t": anisotropy * anisotropy})
-    by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0]
+    by_slice = slices_of_all_slabs(field.devices, [s.by_slice() for s in sums])[0]
     plaquette, clover, charge = by_slice.T
     return FieldStrength(2 * plaquette, clover, charge / CHARGE_NORM, largest.by_slice())
 
@@ -143,7 +143,7 @@ def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> 
         sums = [SlabSums(slab, 1, 1) for slab in field.slabs]
         for one, slab in zip(sums, spare.slabs, strict=True):
             one.launch(LONG_CLOVER, {"lines": slab.buffer.address, "length": length})
-        by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0, :, 0]
+        by_slice = slices_of_all_slabs(field.devices, [s.by_slice() for s in sums])[0, :, 0]
         total = total + IMPROVED[length] * by_slice / (CHARGE_NORM * length**4)
     return total
 

@@ -206,5 +206,7 @@ class Random:
         slab.launch(RANDOM_NUMBERS, slab.whole(mu=mu), self.choice, **streams)
         found = slab.device.read(numbers, 0, size).view(np.uint32)
         slices = found.reshape(layout.slices, -1)
-        by_site = [layout.unpack_words(one, t) for t, one in zip(layout.times, slices, strict=True)]
+        by_site = [
+            layout.unpack_words(slice_, t) for t, slice_ in zip(layout.times, slices, strict=True)
+        ]
         return np.stack(by_site).view(layout.real)

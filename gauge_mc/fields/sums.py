@@ -103,7 +103,7 @@ class SlabSums:
             If the kernel is wide, and the sums are not, or the other way round.
         """
         numbers = range(self._launched, self._launched + len(steps))
-        filled = [self._arguments(kernel, n, one) for n, one in zip(numbers, steps, strict=True)]
+        filled = [self._arguments(kernel, n, step) for n, step in zip(numbers, steps, strict=True)]
         self._launched += len(steps)
         self.slab.kernel(kernel, *self._choices)(repeated(filled, 1))
 
@@ -234,7 +234,7 @@ def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
     ndarray, shape (rows, values), float64
         The totals. The order of additions depends only on the lattice, not on its division.
     """
-    return add_slices(field.devices, [one.by_slice() for one in sums])
+    return add_slices(field.devices, [s.by_slice() for s in sums])
 
 
 def add_slices(devices: DeviceGroup, local: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -247,7 +247,7 @@ def slices_of_all_slabs(
 ) -> NDArray[np.float64]:
     """Join sums over time slices, of shape (rows, slices, …), in the order of the slabs."""
     parts = devices.processes.allgather(local)
-    return np.concatenate([one for process in parts for one in process], axis=1)
+    return np.concatenate([x for process in parts for x in process], axis=1)
 
 
 def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float64]:
@@ -398,7 +398,7 @@ def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
 
 def normalised(sums: NDArray[np.float64], colours: int, sites: int) -> Averages:
     """Return averages, given the sums that `slice_sums` returns, over the whole lattice."""
-    spatial, temporal = (float(one) / (PLANES * colours * sites) for one in sums[:2])
+    spatial, temporal = (float(s) / (PLANES * colours * sites) for s in sums[:2])
     link_trace = float(sums[2]) / (4 * colours * sites)
     return Averages((spatial + temporal) / 2, spatial, temporal, link_trace)
 
@@ -426,7 +426,7 @@ def action_density(
         If the action is unknown, declares no loops, or an option is invalid.
     """
     coupling = Coupling.of(beta, action, **options)
-    averages = {one: loop_averages(field, one) for one in coupling.action.loops}
+    averages = {loop: loop_averages(field, loop) for loop in coupling.action.loops}
     return float(coupling.density(averages))
 
 

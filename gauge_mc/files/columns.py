@@ -102,7 +102,9 @@ class TableColumns(tuple[Column, ...]):
         *columns : Column or str
             A name alone is a column of numbers.
         """
-        declared = (Column(one, float) if isinstance(one, str) else one for one in columns)
+        declared = (
+            Column(column, float) if isinstance(column, str) else column for column in columns
+        )
         return super().__new__(cls, declared)
 
     @classmethod
@@ -116,29 +118,29 @@ class TableColumns(tuple[Column, ...]):
         names : iterable of str
             Names of the columns, also of the first one.
         """
-        own = (one for one in names if one != SWEEP)
-        columns = (Column(one, int, index=True) if one in INDICES else one for one in own)
+        own = (name for name in names if name != SWEEP)
+        columns = (Column(x, int, index=True) if x in INDICES else x for x in own)
         return cls(*columns).averaging(function)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns that every table has."""
-        return tuple(one.name for one in self if not one.optional)
+        return tuple(x.name for x in self if not x.optional)
 
     @property
     def averaged(self) -> tuple[Column, ...]:
         """Columns whose averages are shown, the main one first."""
-        return tuple(sorted((one for one in self if one.average), key=lambda one: not one.main))
+        return tuple(sorted((x for x in self if x.average), key=lambda x: not x.main))
 
     @property
     def indices(self) -> tuple[str, ...]:
         """Names of the columns that say which element of an array a row is."""
-        return tuple(one.name for one in self if one.index)
+        return tuple(x.name for x in self if x.index)
 
     @property
     def words(self) -> tuple[str, ...]:
         """Names of the columns that contain words."""
-        return tuple(one.name for one in self if one.kind is str)
+        return tuple(x.name for x in self if x.kind is str)
 
     def averaging(self, name: str, only: int | None = None) -> TableColumns:
         """Return the columns with averages named after their table.
@@ -150,17 +152,14 @@ class TableColumns(tuple[Column, ...]):
         only : int, optional
             Number of columns whose averages are shown; by default all but indices.
         """
-        shown = [one.name for one in self if not one.index][:only]
+        shown = [x.name for x in self if not x.index][:only]
         return TableColumns(
-            *(
-                replace(one, average=_average(name, one)) if one.name in shown else one
-                for one in self
-            )
+            *(replace(x, average=_average(name, x)) if x.name in shown else x for x in self)
         )
 
     def complete(self) -> TableColumns:
         """Return the columns of a table that has the optional ones as well."""
-        return TableColumns(*(replace(one, optional=False) for one in self))
+        return TableColumns(*(replace(x, optional=False) for x in self))
 
     def check(self, table: TableData, source: str, what: str) -> None:
         """Refuse a table that lacks a column, or has words where there should be numbers.

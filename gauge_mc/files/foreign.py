@@ -165,10 +165,8 @@ def _files_of(path: Path) -> dict[int, bytes]:
     """Return the contents of all files of a series by number, ascending."""
     name, paths = NUMBERED.fullmatch(path.name), {0: path}
     if name:
-        matches = {other: NUMBERED.fullmatch(other.name) for other in path.parent.iterdir()}
+        matches = {p: NUMBERED.fullmatch(p.name) for p in path.parent.iterdir()}
         paths = {
-            int(m[2]): other
-            for other, m in matches.items()
-            if m and m.group(1, 3) == name.group(1, 3)
+            int(m[2]): n for n, m in matches.items() if m and m.group(1, 3) == name.group(1, 3)
         }
     return {number: paths[number].read_bytes() for number in sorted(paths)}

@@ -91,7 +91,7 @@ def html_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table in HTML, with names of columns."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
-    body = "".join(f"<tr>{one}</tr>" for one in cells)
+    body = "".join(f"<tr>{cell}</tr>" for cell in cells)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -158,7 +158,7 @@ def unknown(kind: str, key: str | int, known: Mapping[Any, object]) -> UnknownNa
     if not known:
         return UnknownNameError(f"There is no {kind} '{key}', and no other either.")
     if isinstance(key, int) and not isinstance(next(iter(known)), str):
-        close = min(known, key=lambda one: abs(one - key))
+        close = min(known, key=lambda x: abs(x - key))
         return UnknownNameError(f"There is no {kind} {key}; the nearest is {close}.")
     return UnknownNameError(
         f"There is no {kind} '{key}'{nearest(str(key), map(str, known), 'keys()')}"

@@ -59,7 +59,7 @@ def make_folder(path: Path) -> list[Path]:
     """
     made = []
     try:
-        missing = [one for one in (path, *path.parents) if not one.exists()]
+        missing = [parent for parent in (path, *path.parents) if not parent.exists()]
         for one in reversed(missing):
             with suppress(FileExistsError):  # another process was faster
                 one.mkdir()

@@ -129,10 +129,10 @@ def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
         raise ValueError(NESTED) from None
     level = [content]
     for _ in range(DEEPEST + 1):
-        if parse is json.loads and any(type(one) is int and abs(one) >= LARGE for one in level):
+        if parse is json.loads and any(type(x) is int and abs(x) >= LARGE for x in level):
             raise ValueError(f"a whole number has more than {len(str(LARGE))} digits")
-        inner = [one for one in level if isinstance(one, dict | list)]
-        level = [x for one in inner for x in (one.values() if isinstance(one, dict) else one)]
+        inner = [x for x in level if isinstance(x, dict | list)]
+        level = [x for y in inner for x in (y.values() if isinstance(y, dict) else y)]
         if not level:
             return content
     raise ValueError(NESTED)
@@ -161,16 +161,16 @@ def typed(content: Any, kind: Any) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        found = {str(key): typed(one, hints.get(key)) for key, one in _as(dict, content).items()}
+        found = {str(key): typed(x, hints.get(key)) for key, x in _as(dict, content).items()}
         return kind(**found)
     if origin is UnionType:
-        other = next(one for one in inner if one is not NoneType)
+        other = next(x for x in inner if x is not NoneType)
         return None if content is None else typed(content, other)
     if origin in (tuple, list):
-        return origin(typed(one, inner[0]) for one in _as(list, content))
+        return origin(typed(x, inner[0]) for x in _as(list, content))
     if origin is dict:
         pairs = _as(dict, content).items()
-        return {typed(key, inner[0]): typed(one, inner[1]) for key, one in pairs}
+        return {typed(key, inner[0]): typed(x, inner[1]) for key, x in pairs}
     if kind is float:
         content = math.nan if content is None else content
         return content if type(content) is float else _as(int, content)

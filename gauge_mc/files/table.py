@@ -227,7 +227,9 @@ class TableData:
                 f"--skip {update} leaves nothing of {source}, whose last measurement was made "
                 f"after update {sweeps[-1]}; skip less."
             )
-        return TableData(self.header, {name: one[later] for name, one in self.columns.items()})
+        return TableData(
+            self.header, {name: column[later] for name, column in self.columns.items()}
+        )
 
     def made_by_others(self, version: str) -> NDArray[np.bool_]:
         """Return a mask of the rows that are known to be made by another version."""

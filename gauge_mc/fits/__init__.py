@@ -121,7 +121,7 @@ class FitResult(ABC):
     @property
     def result(self) -> list[QuotedNumber]:
         """The numbers of `quoted` that are known with their errors."""
-        return [one for one in self.quoted() if one.known]
+        return [x for x in self.quoted() if x.known]
 
     @property
     def result_line(self) -> str:
@@ -139,10 +139,10 @@ class FitResult(ABC):
         The tables are those from which the result was made; see `FittedTable`.
         """
         lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
-        more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
+        more = {key: [asdict(item) for item in x] for key, x in lists.items() if x}
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
-        cautions = {CAUTIONS: [asdict(one) for one in self.every_caution]}
-        result = [asdict(one) for one in self.result]
+        cautions = {CAUTIONS: [asdict(x) for x in self.every_caution]}
+        result = [asdict(x) for x in self.result]
         given = {OPTIONS: dict(self.options)} if self.options else {}
         return {WORD: result, **self.values(), **more, **compared, **cautions, **given}
 
@@ -335,7 +335,7 @@ class Fit(ABC):
 FITS: Registry[Fit] = Registry("fit", __name__, Fit)
 
 
-@with_options(lambda: ((name, one.options) for name, one in FITS.items()))
+@with_options(lambda: ((name, x.options) for name, x in FITS.items()))
 @checks_types
 def fit(
     what: str,
@@ -468,7 +468,7 @@ def ensembles_of(
     if chosen.of_several and len(targets) > 1:
         return [FittedEnsemble([*targets], Path())]
     if chosen.of_scans:
-        return [FittedEnsemble([one]) for one in targets or [newest_scan().path]]
+        return [FittedEnsemble([target]) for target in targets or [newest_scan().path]]
     every = [(target, _runs_in(chosen, target)) for target in named_or_newest(targets)]
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()

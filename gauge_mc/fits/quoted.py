@@ -63,7 +63,7 @@ def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
 
 def empty_table(title: str, left: Iterable[str], right: Iterable[str] = (), **more: Any) -> Table:
     """Return a table without rows, given the headings of its columns by their alignment."""
-    columns = [*(Column(one) for one in left), *(Column(one, justify="right") for one in right)]
+    columns = [*(Column(x) for x in left), *(Column(x, justify="right") for x in right)]
     return Table(*columns, title=title, **more)
 
 
@@ -95,7 +95,7 @@ def table_of(
     shown = {
         name: heading
         for name, heading in (headings(kind) if heads is None else heads).items()
-        if any(getattr(one, name) is not None for one in rows)
+        if any(getattr(row, name) is not None for row in rows)
     }
     sides = (shown.values(), ()) if justify == "left" else ((), shown.values())
     table = empty_table(title, *sides)

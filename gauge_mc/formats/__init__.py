@@ -159,7 +159,7 @@ FORMATS: Registry[Format] = Registry("format", __name__, Format)
 
 def writable_formats() -> list[str]:
     """Return the names of all formats that can be written, the default first."""
-    names = [name for name, one in FORMATS.items() if one.suffix]
+    names = [name for name, x in FORMATS.items() if x.suffix]
     return sorted(names, key=lambda name: name != defaults.FORMAT)
 
 
@@ -210,7 +210,7 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
         return reader
     if kind := packed(file.read(0, min(file.size, PACKED_BYTES)).tobytes()):
         raise UnsupportedError(f"{file.path} is {kind}: unpack it first.")
-    titles = in_words([one.title for one in FORMATS.values()], "or")
+    titles = in_words([x.title for x in FORMATS.values()], "or")
     raise UnsupportedError(
         f"{file.path} is not a configuration in {titles} format: name another file."
     )
@@ -263,8 +263,8 @@ def is_configuration(path: Path) -> bool:
 def _format_of(file: InputFile) -> Format | None:
     """Return the format that recognises the beginning of a file; those with a signature first."""
     head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
-    known = sorted(FORMATS.values(), key=lambda one: not one.signed)
-    return next((one for one in known if one.recognises(head) and one.contains(file)), None)
+    known = sorted(FORMATS.values(), key=lambda x: not x.signed)
+    return next((x for x in known if x.recognises(head) and x.contains(file)), None)
 
 
 def too_large(path: Path) -> NoMemoryError:

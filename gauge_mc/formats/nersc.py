@@ -79,7 +79,7 @@ def first_rows(reals: NDArray[np.float64], n: int) -> NDArray[np.complex128]:
 
 def _rest(*entries: NDArray[np.complex128]) -> NDArray[np.float64]:
     """Return the modulus of the entry of a unit vector, given the others."""
-    rest = 1 - sum(np.abs(one) ** 2 for one in entries)
+    rest = 1 - sum(np.abs(entry) ** 2 for entry in entries)
     return np.sqrt(np.maximum(rest, 0))
 
 

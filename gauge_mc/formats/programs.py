@@ -204,7 +204,7 @@ class HiRep(Format):
         if len(head) < _HIREP_HEADER.size:
             return False
         colours, *extents, plaquette = _HIREP_HEADER.unpack(head[: _HIREP_HEADER.size])
-        likely = all(1 <= one <= _MAX_EXTENT for one in extents) and abs(plaquette) <= 1
+        likely = all(1 <= extent <= _MAX_EXTENT for extent in extents) and abs(plaquette) <= 1
         return likely and 2 <= colours <= _MOST_COLOURS
 
     def read_header(self, file: InputFile) -> PlaquetteReader:
@@ -260,7 +260,7 @@ _MAGIC = 20103
 _LAYOUT = "i4i64siII"
 _HEADER_BYTES, _STAMP_BYTES = 96, 64
 _OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
-_MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
+_MAGICS = {struct.pack(f"{x}i", magic) for x in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
 
 
 class Milc(Format):
@@ -355,9 +355,7 @@ class BridgeText(Format):
             reals = np.array(head[: head.rfind(b"\n")].split(), np.float64)
         except ValueError:
             return False
-        return any(
-            _is_unitary(reals[: 2 * n**2], n) for n in {one.colours for one in GROUPS.values()}
-        )
+        return any(_is_unitary(reals[: 2 * n**2], n) for n in {x.colours for x in GROUPS.values()})
 
     def read_header(self, file: InputFile) -> Reader:
         """Refuse a file of whose links nothing is known."""

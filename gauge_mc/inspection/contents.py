@@ -125,10 +125,8 @@ def info(
     chosen = newest_run_or_scan() if path is None else Path(path)
     kind = LinkKind(lattice, group)
     if not chosen.is_dir():
-        found = {
-            name: one for part in configuration_info(chosen, kind) for name, one in part.items()
-        }
-        known = {name: one for name, one in found.items() if one is not None} | found["stated"]
+        found = {name: x for part in configuration_info(chosen, kind) for name, x in part.items()}
+        known = {name: x for name, x in found.items() if x is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
     return _of_directory(chosen, kind)
 
@@ -137,13 +135,13 @@ def _of_directory(path: Path, kind: LinkKind) -> RunInfo | ScanInfo | FolderInfo
     if Scan(path, Parameters()).exists():
         kind.refuse(str(path))
         return _of_scan(Scan.read(path))
-    run, runs = Run(run_of(path)), [str(one) for one in runs_in(path)]
+    run, runs = Run(run_of(path)), [str(run) for run in runs_in(path)]
     folder = None if run.exists() else ConfigurationFolder.of(path)
     if runs or not folder or not folder.files:
         kind.refuse(str(path))
     if not folder or not (runs or folder.files):
         return _of_run(run)
-    size = sum(one.stat().st_size for one in folder.files)
+    size = sum(file.stat().st_size for file in folder.files)
     return FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
 
 

@@ -99,7 +99,7 @@ def known_ensembles() -> tuple[KnownEnsemble, ...]:
 def examine_physics() -> Iterator[Finding]:
     """Compare averages of every device that works with known ones, which takes half a minute."""
     with ThreadPoolExecutor(max(2, len(allowed_cores()))) as pool:
-        checks = [pool.submit(one) for one in _checks()]
+        checks = [pool.submit(check) for check in _checks()]
         try:
             for check in checks:
                 yield check.result()
@@ -115,9 +115,9 @@ def _checks() -> Iterator[Callable[[], Finding]]:
         except GaugeError:
             continue  # the usual diagnosis says why
         for ordinal in range(count):
-            for known in known_ensembles():
+            for ensemble in known_ensembles():
                 for precision in PRECISIONS:
-                    yield partial(_check, backend, ordinal, known, precision)
+                    yield partial(_check, backend, ordinal, ensemble, precision)
 
 
 def _check(backend: Backend, ordinal: int, known: KnownEnsemble, precision: str) -> Finding:
@@ -173,17 +173,17 @@ def averages(
         run = generate(
             values, output=path, progress=False, backend=backend, devices=devices, threads=threads
         )
-        return [one.of(run) for one in known.averages]
+        return [a.of(run) for a in known.averages]
 
 
 def compare(subject: str, known: KnownEnsemble, found: Sequence[Estimate]) -> Finding:
     """Return whether averages agree with those that are known."""
     wrong, largest = [], 0.0
-    for own, one in zip(found, known.averages, strict=True):
-        pull = abs(own.value - one.value) / math.hypot(own.error, one.error)
+    for own, average in zip(found, known.averages, strict=True):
+        pull = abs(own.value - average.value) / math.hypot(own.error, average.error)
         largest = max(largest, pull)
         if not pull <= PULL:  # which NaN is not either
-            wrong.append(f"{one.name} is {own} and should be {one.value:.6g}")
+            wrong.append(f"{average.name} is {own} and should be {average.value:.6g}")
     if wrong:
         return Finding(subject, False, f"averages are wrong: {', '.join(wrong)}", REMEDY)
     first = f"{known.averages[0].name} {found[0]}"

@@ -164,10 +164,10 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     holder = run.holder()[0] if now.state == RUNNING else None
     # The clock may have been set back, or may differ from that of the file server.
     age = max(0.0, time.time() - run.checkpoint.stat().st_mtime) if there else None
-    joules = [one.joules for one in sessions]
+    joules = [s.joules for s in sessions]
     if joules and joules[-1] is None:
         joules[-1] = now.joules
-    known = [one for one in joules if one is not None]
+    known = [joule for joule in joules if joule is not None]
     held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
     process, host, since = held
     files = len(run.configs()), removed_from(run, p), saved if there else None, age
@@ -214,7 +214,7 @@ class ScanStatus(Status):
         The entries describe the scan as a whole, then the runs that are being carried out, then the
         damaged runs.
         """
-        named = {one.name: one for one in self.runs}
+        named = {run.name: run for run in self.runs}
         state = f"{counted(len(self.working), 'run')} running" if self.working else self.state
         progress = {
             name: f"{named[name].sweep} of {named[name].sweeps} updates, "
@@ -222,14 +222,14 @@ class ScanStatus(Status):
             for name, rate in self.working.items()
         }
         others = [f"{number} {name}" for name, number in self.others.items() if number]
-        again = sum(one.updates_again for one in self.runs if not one.damage)
+        again = sum(run.updates_again for run in self.runs if not run.damage)
         return {
             "scan": self.scan,
             "state": self._idle() if state == STOPPED else state,
             "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *others]),
             "done": f"{self.done:.0%} of the work{made_again(again)}",
             **progress,
-            **{name: one.damage for name, one in named.items() if one.damage},
+            **{name: x.damage for name, x in named.items() if x.damage},
             **self.failures,
         }
 
@@ -261,7 +261,7 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
     averages = averages or ScanAverages(scan)
     members, failures = scan.members(), scan.failures()
     runs = member_states(members, failures)
-    counts = Counter(one.state for one in runs)
+    counts = Counter(run.state for run in runs)
     complete = counts.pop(COMPLETE, 0)
     state = COMPLETE if complete == len(runs) else RUNNING if counts[RUNNING] else STOPPED
     return ScanStatus(
@@ -272,8 +272,8 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         complete,
         {name: counts[name] for name in (RUNNING, FAILED, STOPPED, WAITING)},
         share_done(members, runs)[0],
-        {one.name: one.links_per_s or 0.0 for one in runs if one.state == RUNNING},
-        {one.name: failures[one.name] for one in runs if one.state == FAILED} | averages.failures,
+        {run.name: run.links_per_s or 0.0 for run in runs if run.state == RUNNING},
+        {run.name: failures[run.name] for run in runs if run.state == FAILED} | averages.failures,
         averages.sorted_rows(),
         averages.cautions,
         ladder_reports(scan),

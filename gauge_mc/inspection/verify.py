@@ -250,7 +250,7 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
     return (
         _scan_checks(path)
         if is_scan
-        else [check for one in runs for check in _run_checks(Run(one))]
+        else [check for run in runs for check in _run_checks(Run(run))]
     )
 
 
@@ -261,14 +261,14 @@ def _configuration_check(path: Path, kind: LinkKind) -> Check:
 
 def _folder_checks(path: Path, kind: LinkKind) -> list[Check]:
     """Return the checks of configurations in a folder, also of those by the ending of the name."""
-    folder, suffixes = ConfigurationFolder.of(path), {one.suffix for one in FORMATS.values()}
-    others = [one for one in folder.others if one.suffix not in suffixes - {""}]
+    folder, suffixes = ConfigurationFolder.of(path), {x.suffix for x in FORMATS.values()}
+    others = [x for x in folder.others if x.suffix not in suffixes - {""}]
     files = sorted({*folder.files, *folder.others} - {*others})
     if not files:
         raise missing_run(path)
     passed_over = replace(folder, others=others).passed_over
     checks = [Check(path, lambda advance: passed_over)] * bool(others)
-    return checks + [_configuration_check(one, kind) for one in files]
+    return checks + [_configuration_check(file, kind) for file in files]
 
 
 def refused(error: GaugeError, advance: CheckProgress) -> str:
@@ -385,7 +385,7 @@ def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) ->
     rules = (
         RemovedConfigurations.of(run, parameters).rules if parameters else read_rules(run, LARGE)
     )
-    return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
+    return "; ".join(f"1 of {rule.keep} kept up to update {rule.sweep}" for rule in rules)
 
 
 def _tables_to_compare(run: Run) -> dict[str, TableData]:
@@ -409,7 +409,7 @@ def _scan_record(path: Path, advance: CheckProgress) -> str:
 def _scan_table(scan: Scan, advance: CheckProgress) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = _points(scan.table)
-    names = [one.name for one in numbers_in(table.columns)]
+    names = [number.name for number in numbers_in(table.columns)]
     done = _updates_measured(scan, names)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
@@ -506,7 +506,7 @@ def _sound(path: Path) -> TableData:
     if is_missing(path):
         raise DamagedError(f"{path} is missing; restore it from a copy.")
     table = read_table(path)
-    kinds = [columns for one in OBSERVABLES.values() for columns in one.columns_of_tables()]
+    kinds = [columns for x in OBSERVABLES.values() for columns in x.columns_of_tables()]
     words = {name for columns in kinds for name in columns.words}
     for name, column in table.columns.items():
         if name not in words and column.dtype.kind == "U" and len(column):
@@ -564,7 +564,7 @@ def _expected(
     usual = observable_along(item, parameters)
     is_usual = usual.header.items() <= table.header.items()
     every = OBSERVABLES[item.observable].columns
-    lacking = {one.name for one in every if one.optional} - table.columns.keys()
+    lacking = {x.name for x in every if x.optional} - table.columns.keys()
     names = (name for name in usual.columns.names if is_usual or name not in lacking)
     return tuple(names), usual.records if is_usual else records
 
@@ -665,7 +665,7 @@ def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:
         The latter if no file is damaged or missing, but some cannot be checked here.
     """
     bad, unchecked = (
-        [str(one.path) for one in verdicts if one.sound is sound] for sound in (False, None)
+        [str(v.path) for v in verdicts if v.sound is sound] for sound in (False, None)
     )
 
     def files(paths: Sequence[str]) -> str:

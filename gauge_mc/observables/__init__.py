@@ -130,13 +130,13 @@ class Observable(ChoiceParts, TableParts, SummaryParts, CostParts):
         ensembles : sequence of mapping of str to str
             Metadata that `for_ensemble` takes, for each replica of the field; empty if unknown.
         """
-        runs = [self.for_ensemble(one) for one in ensembles] or [self]
+        runs = [self.for_ensemble(e) for e in ensembles] or [self]
         distinct: list[Observable] = []
         for one in runs:
             if one not in distinct:
                 distinct.append(one)
-        measurers = [one.measurer(field.replicas[0]) for one in distinct]
-        return ImmediateRecorder(field, *(measurers[distinct.index(one)] for one in runs))
+        measurers = [x.measurer(field.replicas[0]) for x in distinct]
+        return ImmediateRecorder(field, *(measurers[distinct.index(run)] for run in runs))
 
 
 class SummedObservable(Observable):
@@ -192,7 +192,7 @@ def check_observable(kind: type[Observable]) -> None:
     merged([(kind.name, kind.options)])
     if not isinstance(kind.columns, TableColumns):
         raise ValueError(f"has the columns {kind.columns!r}; declare a tuple of columns or names")
-    names = [one.name for one in kind.columns]
+    names = [column.name for column in kind.columns]
     for column in names:
         if not column.isidentifier() or column == SWEEP or names.count(column) > 1:
             raise ValueError(
@@ -242,7 +242,7 @@ OBSERVABLES: Registry[type[Observable]] = Registry(
     __name__,
     Observable,
     check_observable,
-    options=lambda one: one.options,
+    options=lambda x: x.options,
     alone=True,
 )
 
@@ -254,7 +254,7 @@ def table_name(observable: str) -> str:
 
 def live_observables(lattice: Lattice) -> list[Observable]:
     """Return the observables that progress displays always show, for fields on a lattice."""
-    return [one.for_lattice(lattice) for one in OBSERVABLES.values() if one.is_live()]
+    return [x.for_lattice(lattice) for x in OBSERVABLES.values() if x.is_live()]
 
 
 def observable_of_table(table: TableData) -> type[Observable] | None:

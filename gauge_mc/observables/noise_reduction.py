@@ -78,8 +78,8 @@ def action_options() -> tuple[Option, ...]:
     """Return the options of the action of the updates of the slabs."""
     default = "that of the ensemble"
     return tuple(
-        replace(one, help=f"{one.short} of the action.", default=default, usual=None)
-        for one in couplings()
+        replace(c, help=f"{c.short} of the action.", default=default, usual=None)
+        for c in couplings()
     )
 
 
@@ -121,10 +121,10 @@ class NoiseReduction:
                 f"--multilevel and --multihit are for even extents, but the lattice is "
                 f"{self.lattice}; leave them out."
             )
-        for one in self.levels:
-            if self.lattice.t % one.thickness:
+        for level in self.levels:
+            if self.lattice.t % level.thickness:
                 raise UsageError(
-                    f"--multilevel: slabs of {one.thickness} time slices do not make up the "
+                    f"--multilevel: slabs of {level.thickness} time slices do not make up the "
                     f"lattice {self.lattice}; choose a thickness that divides {self.lattice.t}."
                 )
         check_declared(NOISE_OPTIONS, {"overrelax": self.overrelax})
@@ -156,7 +156,7 @@ class NoiseReduction:
         options = (*NOISE_OPTIONS, *action_options())
         names = [option.name for option in options if option.name in given]
         own = {name: given.pop(name) for name in names}
-        own_names = [one.name for one in couplings() if one.name in own]
+        own_names = [c.name for c in couplings() if c.name in own]
         if own_names:
             own["options"] = tuple((name, own.pop(name)) for name in own_names)
         if "multilevel" in own:
@@ -177,7 +177,7 @@ class NoiseReduction:
     @property
     def warm_up(self) -> NoiseReduction:
         """The same with one update of every slab."""
-        levels = tuple(replace(one, values=min(one.values, 2)) for one in self.levels)
+        levels = tuple(replace(level, values=min(level.values, 2)) for level in self.levels)
         return replace(self, levels=levels)
 
     @property
@@ -185,7 +185,7 @@ class NoiseReduction:
         """The lines that describe it in the header of a table."""
         slabs = "/".join(map(str, self.levels))
         words = [f"{slabs} (slices,values)"]
-        if any(one.values > 1 for one in self.levels):
+        if any(level.values > 1 for level in self.levels):
             update = f"1 heatbath and {self.overrelax} overrelaxation sweeps per update"
             words += [update, f"seed {self.seed}"]
         words += [f"{key} {value}" for key, value in self._given.items()]
@@ -284,7 +284,7 @@ class ReducedNoise(Observable):
         """Path and number of steps of all distances, without those that multihit does not allow."""
         every = [(p, r) for p in self.paths for r in range(1, steps_along(p, self.r_max) + 1)]
         multihit = self.noise and self.noise.multihit
-        return [one for one in every if not (multihit and one == NEIGHBOURS)]
+        return [x for x in every if not (multihit and x == NEIGHBOURS)]
 
     def check_distances(self) -> None:
         """Refuse to replace the links of lines that are too close to each other.
@@ -336,9 +336,9 @@ class ReducedNoise(Observable):
         """Return a recorder for the runs of a batch, which share the memory."""
         if not self.noise or not ensembles:
             return super().recorder(field)
-        runs = [self.noise.for_ensemble(one) for one in ensembles]
+        runs = [self.noise.for_ensemble(e) for e in ensembles]
         measure = self._with(runs[0]).reduced_measurer(field.replicas[0])
-        return ImmediateRecorder(field, *(partial(measure, one.coupling) for one in runs))
+        return ImmediateRecorder(field, *(partial(measure, run.coupling) for run in runs))
 
 
 def digest_of(values: NDArray[np.float64]) -> int:

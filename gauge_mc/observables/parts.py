@@ -185,12 +185,12 @@ class ImmediateRecorder:
 
     def begin(self) -> None:
         """Measure the field; see `Recorder.begin`."""
-        self._found.append([measure(one) for measure, one in self._pairs])
+        self._found.append([measure(x) for measure, x in self._pairs])
 
     def fetch(self) -> list[Records]:
         """Return the records; see `Recorder.fetch`."""
         found, self._found = self._found, []
-        return [list(one) for one in zip(*found, strict=True)]
+        return [list(x) for x in zip(*found, strict=True)]
 
 
 class SumRecorder:
@@ -354,7 +354,7 @@ class TableParts:
         """Take names for columns, and show the first average if none is declared."""
         super().__init_subclass__()
         declared: tuple[object, ...] = vars(cls).get("columns", ())
-        if declared and all(isinstance(one, Column | str) for one in declared):
+        if declared and all(isinstance(x, Column | str) for x in declared):
             columns = TableColumns(*cls.columns)
             silent = columns.averaged or columns.indices
             cls.columns = columns if silent else columns.averaging(cls.name, only=1)
@@ -372,7 +372,7 @@ class TableParts:
     def columns_of_tables(cls) -> Iterator[TableColumns]:
         """Yield the columns of each of its tables."""
         yield cls.columns
-        yield from (one.columns for one in cls.secondary_tables)
+        yield from (table.columns for table in cls.secondary_tables)
 
     @classmethod
     def contradictions(cls, columns: Columns) -> NDArray[np.bool_] | None:
@@ -430,7 +430,7 @@ class TableParts:
 def _are_elements(rows: int, indices: Columns) -> bool:
     """Return whether a table contains arrays: the same indices in the rows of every sweep."""
     return bool(indices) and all(
-        (one.reshape(-1, rows) == one[:rows]).all() for one in indices.values()
+        (index.reshape(-1, rows) == index[:rows]).all() for index in indices.values()
     )
 
 
@@ -446,9 +446,9 @@ def _elements(
     for name, column in columns.items():
         for row in range(rows):
             if not declared:
-                key = f"{name}[{','.join(str(one[row]) for one in indices.values())}]"
+                key = f"{name}[{','.join(str(index[row]) for index in indices.values())}]"
             else:
-                words = [f"{index}={one[row]}" for index, one in indices.items()]
+                words = [f"{index}={i[row]}" for index, i in indices.items()]
                 key = ",".join([*words, *[name] * (len(columns) > 1)])
             found[key] = TimeSeries(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
     return found

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def plot_names(runs: Sequence[Path] = ()) -> list[str]:
     """Return the names of all plots, including those of observables and of tables in the runs."""
-    shown = [name for name, one in table_kinds(runs).items() if one.columns.averaged]
+    shown = [name for name, kind in table_kinds(runs).items() if kind.columns.averaged]
     names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
     return sorted(names)
 
@@ -80,7 +80,7 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
     raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
 
 
-@with_options(lambda: ((name, one.options) for name, one in PLOTS.items()))
+@with_options(lambda: ((name, x.options) for name, x in PLOTS.items()))
 @checks_types
 def plot(
     what: str,
@@ -190,8 +190,8 @@ def options_to_draw(
     given, words = {**kept, **given}, kept_in_words(runs[0], kept)
     if given.get(SKIP.name) != AUTO or chosen.of_scans:
         return given, words
-    found = [one for run in runs for one in found_in(run)]
-    last = max((one.update for one in found), default=0)
+    found = [x for run in runs for x in found_in(run)]
+    last = max((x.update for x in found), default=0)
     numbers = given if chosen.skips_each else {**given, SKIP.name: last}
     return numbers, words + sentences_of(found)
 
@@ -232,7 +232,7 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     """
     of_scans = what in PLOTS and PLOTS[what].of_scans
     paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
-    for one in paths:
-        if not one.is_dir():
-            raise missing_run(one)
+    for path in paths:
+        if not path.is_dir():
+            raise missing_run(path)
     return paths, paths if of_scans else runs_of(paths)

@@ -33,9 +33,9 @@ def labels_of(runs: Sequence[Path]) -> list[str]:
     """Return a label for each run: group, coupling and lattice, and if necessary the directory."""
     physics, names = [_physics(run) for run in runs], [run.resolve().name for run in runs]
     chains = [re.search(r"_chain([0-9]+)$", name) for name in names]
-    numbers = Counter(zip(physics, (found and found[1] for found in chains), strict=True))
+    numbers = Counter(zip(physics, (chain and chain[1] for chain in chains), strict=True))
     if all(chains) and max(numbers.values()) == 1:
-        names = [f"chain {found[1]}" for found in chains if found]
+        names = [f"chain {chain[1]}" for chain in chains if chain]
     alike, same_name = Counter(physics), Counter(zip(physics, names, strict=True))
     return [
         label
@@ -181,10 +181,10 @@ class TableKind:
             return None
         single = table[SWEEP].size == np.unique(table[SWEEP]).size
         shown = [
-            replace(one, axis=typeset(one.axis), average=typeset(one.average))
-            if single and table[one.name].dtype.kind in "if"
-            else Column(one.name)
-            for one in columns
+            replace(column, axis=typeset(column.axis), average=typeset(column.average))
+            if single and table[column.name].dtype.kind in "if"
+            else Column(column.name)
+            for column in columns
         ]
         return cls(name, TableColumns(*shown))
 
@@ -197,7 +197,7 @@ def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
     runs : sequence of Path
         Run directories in which to look for tables of functions.
     """
-    kinds = {name: TableKind.of_observable(one) for name, one in OBSERVABLES.items()}
+    kinds = {name: TableKind.of_observable(x) for name, x in OBSERVABLES.items()}
     for run in runs:
         for path in Run(run).tables():
             if path.stem not in kinds and (kind := TableKind.of_function(path)):

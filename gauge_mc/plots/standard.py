@@ -92,8 +92,8 @@ class AveragesPlot(Plot):
             drawn.append((column, _curves(kept, column.name)))
         if not drawn:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
-        draw_panels([(one.label_of_average, curves) for one, curves in drawn], r"$\beta$", file)
-        return [AveragesTable.of(one.average, curves) for one, curves in drawn]
+        draw_panels([(x.label_of_average, curves) for x, curves in drawn], r"$\beta$", file)
+        return [AveragesTable.of(x.average, curves) for x, curves in drawn]
 
 
 PLOTS.register(AveragesPlot())
@@ -115,7 +115,7 @@ def _curves(tables: Sequence[TableData], column: str) -> Curves:
         curves.setdefault(ensemble, {}).setdefault(beta, []).append(table.columns[column])
     return [
         (_label(*ensemble), [(beta, estimate(*chains)) for beta, chains in sorted(points.items())])
-        for ensemble, points in sorted(curves.items(), key=lambda one: str(one[0]))
+        for ensemble, points in sorted(curves.items(), key=lambda x: str(x[0]))
     ]
 
 
@@ -151,7 +151,7 @@ class HistoryPlot(Plot):
     def __init__(self, kind: TableKind | None = None) -> None:
         self._kind = kind
         self.name = kind.name if kind else "history"
-        shown = [one.average for one in kind.columns.averaged] if kind else []
+        shown = [x.average for x in kind.columns.averaged] if kind else []
         usual = "time series with running means and autocorrelation times"
         self.every_column = kind is not None
         self.summary = f"time series: {', '.join(shown)}" if kind else usual
@@ -206,7 +206,7 @@ def plot_history(
         require(histories)
         for history in histories:
             check_history(history, skip)
-    labels = dict.fromkeys(one.label for _, histories in quantities for one in histories)
+    labels = dict.fromkeys(h.label for _, histories in quantities for h in histories)
     looks = {label: look(i) for i, label in enumerate(labels)}
     rows = len(quantities)
     columns = 2 if len(looks) > FEW_RUNS else 1
@@ -239,7 +239,9 @@ def plot_history(
         if len(looks) == 1:
             add_heading(figure, panels[0, 0], key, title=next(iter(looks)), columns=len(key))
         else:
-            names = [(line([], [], **mean_line(own)), typeset(one)) for one, own in looks.items()]
+            names = [
+                (line([], [], **mean_line(look)), typeset(name)) for name, look in looks.items()
+            ]
             entries = side_by_side(names, key) if len(looks) <= FEW_RUNS else names + key
             add_heading(figure, panels[0, 0], entries, columns=2)
 
@@ -281,25 +283,25 @@ def draw_scan(table: Path, figure: Path) -> None:
         raise GaugeError(f"{table} is not the table of a scan; name a scan, or its scan.csv.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
     options = numbers_in(data.columns)
-    over = next((one for one in options if len({*data[one.name].tolist()}) > 1), BETA)
+    over = next((option for option in options if len({*data[option.name].tolist()}) > 1), BETA)
     over = BETA if len({*data[BETA.name].tolist()}) > 1 else over
-    options = [one for one in options if one is not over]
-    kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})
+    options = [option for option in options if option is not over]
+    kinds = sorted({*zip(*(data[option.name].tolist() for option in options), strict=True)} or {()})
     name = data.header.get("group", "")
     group = GROUPS[name].label if name in GROUPS else name
     ensembles = []
     for lattice, values in product(lattices, kinds):
         pairs = [*zip(options, values, strict=True)]
-        unusual = [one.drawn(value) for one, value in pairs if value != one.usual]
+        unusual = [x.drawn(value) for x, value in pairs if value != x.usual]
         label = ", ".join([physics_label(group, Lattice.parse(lattice)), *unusual])
-        ensembles.append((label, {"lattice": lattice} | {one.name: value for one, value in pairs}))
+        ensembles.append((label, {"lattice": lattice} | {x.name: value for x, value in pairs}))
     drawn = [
         (
-            one.symbol,
-            [(label, _curve(data, one.column, over.name, own)) for label, own in ensembles],
+            panel.symbol,
+            [(label, _curve(data, panel.column, over.name, x)) for label, x in ensembles],
         )
-        for one in panels()
-        if one.column in data.columns
+        for panel in panels()
+        if panel.column in data.columns
     ]
     if not (drawn and lattices):
         raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
@@ -311,6 +313,6 @@ def _curve(
 ) -> list[tuple[float, Estimate]]:
     """Return the averages on one lattice, with one kind of action and quarks, sorted by `over`."""
     chosen = np.logical_and.reduce([table[key] == value for key, value in ensemble.items()])
-    rows = zip(*(table[one][chosen].tolist() for one in (over, name, f"{name}_error")), strict=True)
+    rows = zip(*(table[x][chosen].tolist() for x in (over, name, f"{name}_error")), strict=True)
     ordered = sorted(rows, key=lambda row: row[0])
     return [(x, Estimate(value, error, math.nan, math.nan, 0)) for x, value, error in ordered]

@@ -34,16 +34,16 @@ class ParametersSection(Section):
         if subject.left_out:
             words = "further runs of the scan are not shown here; name them to see them."
             parts.append(element("p", f"{subject.left_out} {words}", class_="caution"))
-        states = [run_status(one.run).lines() for one in subject.runs]
-        values = [{k: str(v) for k, v in one.parameters.values().items()} for one in subject.runs]
+        states = [run_status(run.run).lines() for run in subject.runs]
+        values = [{k: str(v) for k, v in run.parameters.values().items()} for run in subject.runs]
         state = side_by_side(subject.runs, states, "State")
         chosen = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
         parts += [state, folded("Parameters", chosen)]
-        for one in subject.runs:
-            words = str(CommandLine("generate", card="card.toml", output=one.path))
+        for run in subject.runs:
+            words = str(CommandLine("generate", card="card.toml", output=run.path))
             command = element("p", "As card.toml, it makes the run again: ", element("code", words))
-            card = element("pre", one.parameters.to_toml())
-            parts.append(folded(f"Run card of {one.label}", card, command))
+            card = element("pre", run.parameters.to_toml())
+            parts.append(folded(f"Run card of {run.label}", card, command))
         return parts
 
 
@@ -57,10 +57,10 @@ def side_by_side(
     mark: bool = False,
 ) -> Markup:
     """Return a table with a column for each run; rows that differ are marked if this is wanted."""
-    names = dict.fromkeys(name for one in columns for name in one)
-    rows = [[name, *(one.get(name, "") for one in columns)] for name in names]
+    names = dict.fromkeys(name for column in columns for name in column)
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in names]
     differ = [mark and len({*row[1:]}) > 1 for row in rows]
-    return table(["", *(one.label for one in runs)], rows, caption, differ)
+    return table(["", *(run.label for run in runs)], rows, caption, differ)
 
 
 ENDINGS = (".csv", ".json", ".log", ".pdf", ".png", ".svg", ".toml")
@@ -107,16 +107,16 @@ class ProvenanceSection(Section):
 
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return a table of sessions for every run; see `Section.content`."""
-        names = [one.name for one in dataclasses.fields(SessionRecord)]
+        names = [field.name for field in dataclasses.fields(SessionRecord)]
         parts = []
         for run in subject.runs:
             rows = [
-                [number, *("" if one is None else str(one) for one in dataclasses.astuple(session))]
+                [number, *("" if x is None else str(x) for x in dataclasses.astuple(session))]
                 for number, session in enumerate(run.sessions, 1)
             ]
             caption = f"Sessions of {run.label}, seed {run.parameters.seed}"
             parts.append(table(["session", *names], rows, caption))
-            known = [one.joules for one in run.sessions if one.joules is not None]
+            known = [s.joules for s in run.sessions if s.joules is not None]
             words = [f"Energy: {energy_text(sum(known))}."] if known else []
             if run.run.checkpoint.exists():
                 words.append(

@@ -105,14 +105,14 @@ class Chart:
         x = _numbers(self.x)
         lines = [
             {
-                "label": one.label,
-                "values": _numbers(one.values),
-                "error": None if one.error is None else _numbers(one.error),
-                "colour": one.colour % COLOURS,
-                "look": one.look,
-                "joined": one.joined,
+                "label": line.label,
+                "values": _numbers(line.values),
+                "error": None if line.error is None else _numbers(line.error),
+                "colour": line.colour % COLOURS,
+                "look": line.look,
+                "joined": line.joined,
             }
-            for one in self.lines
+            for line in self.lines
         ]
         content = {
             "x": x,
@@ -134,13 +134,13 @@ class Chart:
     def _drawing(self, look: _Looks = _named, **more: object) -> Markup:
         """Return the chart as an SVG drawing."""
         x = np.asarray(self.x, dtype=np.float64)
-        values = [np.asarray(one.values, dtype=np.float64) for one in self.lines]
+        values = [np.asarray(line.values, dtype=np.float64) for line in self.lines]
         errors = [
-            np.zeros_like(own) if one.error is None else np.asarray(one.error, dtype=np.float64)
-            for one, own in zip(self.lines, values, strict=True)
+            np.zeros_like(value) if line.error is None else np.asarray(line.error, dtype=np.float64)
+            for line, value in zip(self.lines, values, strict=True)
         ]
-        both = [(own, np.nan_to_num(error)) for own, error in zip(values, errors, strict=True)]
-        every = np.concatenate([own + sign * error for own, error in both for sign in (-1, 1)])
+        both = [(value, np.nan_to_num(error)) for value, error in zip(values, errors, strict=True)]
+        every = np.concatenate([x + sign * error for x, error in both for sign in (-1, 1)])
         across = _Axis.of(x, LEFT, WIDTH - RIGHT)
         up = _Axis.of([*every, *([0.0] if self.zero else [])], HEIGHT - BOTTOM, TOP, 0.05)
         parts: list[Markup] = []
@@ -150,23 +150,23 @@ class Chart:
             parts.append(element("rect", x=LEFT, y=TOP, **look("cut"), **size))
         parts += self._frame(across, up, look)
         places = across.places(x)
-        ranges = [n for n, one in enumerate(self.lines) if one.look == "range"]
+        ranges = [n for n, line in enumerate(self.lines) if line.look == "range"]
         for low, high in zip(ranges[::2], ranges[1::2], strict=True):
             band = _band(places, up.places(values[low]), up.places(values[high]))
             parts.append(_path(band, look(f"band c{self.lines[low].colour % COLOURS}")))
-        for one, own, error in zip(self.lines, values, errors, strict=True):
+        for one, value, error in zip(self.lines, values, errors, strict=True):
             colour = f"c{one.colour % COLOURS}"
             if one.error is not None and one.look == "points":
-                ends = (places, up.places(own - error), up.places(own + error))
-                whiskers = zip(*(one.tolist() for one in ends), strict=True)
+                ends = (places, up.places(value - error), up.places(value + error))
+                whiskers = zip(*(end.tolist() for end in ends), strict=True)
                 d = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in whiskers if b == b)
                 parts.append(_path(d, look(f"thin {colour}")))
             elif one.error is not None:
-                band = _band(places, up.places(own - error), up.places(own + error))
+                band = _band(places, up.places(value - error), up.places(value + error))
                 parts.append(_path(band, look(f"band {colour}")))
             if one.look != "range":
-                there = np.isfinite(own) if one.joined else np.full(own.size, True)
-                line = places[there], up.places(own[there])
+                there = np.isfinite(value) if one.joined else np.full(value.size, True)
+                line = places[there], up.places(value[there])
                 d = _dots(*line) if one.look == "points" else _polyline(*line, one.look == "steps")
                 parts.append(_path(d, look(f"{one.look} {colour}")))
         names = {"x": LEFT + (WIDTH - RIGHT - LEFT) / 2, "y": HEIGHT - 4, "text_anchor": "middle"}
@@ -226,7 +226,7 @@ class _Axis:
         step = next(unit * n for n in (1, 2, 5, 10) if unit * n >= rough)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
         numbers = [n * step for n in range(first, last + 1)]
-        return [(self.place(one), f"{one:.10g}".replace("-", "−")) for one in numbers]
+        return [(self.place(number), f"{number:.10g}".replace("-", "−")) for number in numbers]
 
 
 def _path(d: str, look: dict[str, object]) -> Markup:
@@ -266,7 +266,7 @@ def _band(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.flo
 
 def _numbers(values: ArrayLike) -> list[float | None]:
     """Return numbers with few digits, and None for those that are not finite."""
-    return [_short(one) for one in np.asarray(values, dtype=np.float64).tolist()]
+    return [_short(x) for x in np.asarray(values, dtype=np.float64).tolist()]
 
 
 def _short(value: float) -> Any:

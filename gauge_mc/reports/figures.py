@@ -53,9 +53,9 @@ def plain(label: str) -> str:
 
     def words(found: re.Match[str]) -> str:
         inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", found[1])
-        inner = re.sub(r"\\([A-Za-z]+) ?", lambda one: SYMBOLS.get(one[1], one[1]), inner)
+        inner = re.sub(r"\\([A-Za-z]+) ?", lambda x: SYMBOLS.get(x[1], x[1]), inner)
         inner = re.sub(r"\\[,;:! ]", " ", inner).replace("{-}", "−").replace("{=}", "=")
-        inner = re.sub(r"\^(\{\d+\}|\d)", lambda one: one[1].translate(SUPERSCRIPTS), inner)
+        inner = re.sub(r"\^(\{\d+\}|\d)", lambda x: x[1].translate(SUPERSCRIPTS), inner)
         return re.sub(r"[{}\\]", "", inner).replace(" ⟩", "⟩")
 
     text = re.sub(r"(?<!\\)\$(.*?)(?<!\\)\$", words, label, flags=re.S)
@@ -78,14 +78,14 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
     found, cloud = [], load("matplotlib.collections").PathCollection
     for axes in figure.axes:
         curves = _without_guides([*_curves(axes)])
-        if any(isinstance(one, cloud) for one in axes.collections):
+        if any(isinstance(c, cloud) for c in axes.collections):
             continue
-        size = sum(one.x.size for one in curves)
+        size = sum(curve.x.size for curve in curves)
         if {axes.get_xscale(), axes.get_yscale()} != {"linear"} or not 0 < size <= MOST_DRAWN:
             continue
-        x = np.unique(np.concatenate([one.x for one in curves]))
-        lines = [one.line(x, number) for number, one in enumerate(curves)]
-        across, up = (plain(one) for one in (_across(axes), axes.get_ylabel()))
+        x = np.unique(np.concatenate([curve.x for curve in curves]))
+        lines = [curve.line(x, number) for number, curve in enumerate(curves)]
+        across, up = (plain(x) for x in (_across(axes), axes.get_ylabel()))
         heading = f"{up} against {across}" if up and across else up or across or title
         found.append(Chart(heading, across, up, x, lines, f"{title}: {heading}."))
     return found
@@ -93,16 +93,16 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
 
 def _without_guides(curves: list[_DrawnCurve]) -> list[_DrawnCurve]:
     """Return curves without lines that have no name and only join the points of others."""
-    points = [(one.x.tolist(), one.y.tolist()) for one in curves if not one.joined]
-    named = [(one, bool(one.label) or not one.joined) for one in curves]
-    return [one for one, has in named if has or (one.x.tolist(), one.y.tolist()) not in points]
+    points = [(curve.x.tolist(), curve.y.tolist()) for curve in curves if not curve.joined]
+    named = [(curve, bool(curve.label) or not curve.joined) for curve in curves]
+    return [x for x, has in named if has or (x.x.tolist(), x.y.tolist()) not in points]
 
 
 def _across(axes: Axes) -> str:
     """Return the label of the horizontal axis, which may be that of a frame that shares it."""
     own = axes.get_xlabel()
     others = axes.get_shared_x_axes().get_siblings(axes)
-    return own or next((one.get_xlabel() for one in others if one.get_xlabel()), "")
+    return own or next((x.get_xlabel() for x in others if x.get_xlabel()), "")
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,13 @@ def _curves(axes: Axes) -> Iterator[_DrawnCurve]:
     """Yield the curves and the points with errors of a frame, as far as x tells points apart."""
     bars = load("matplotlib.container").ErrorbarContainer
     known: set[int] = set()
-    for one in axes.containers:
-        if isinstance(one, bars):
-            data, caps, segments = one.lines
+    for container in axes.containers:
+        if isinstance(container, bars):
+            data, caps, segments = container.lines
             known |= {id(line) for line in (data, *caps)}
             if data is not None:
-                error = _error(segments[-1], one) if one.has_yerr else None
-                yield from _curve(data, str(one.get_label()), error)
+                error = _error(segments[-1], container) if container.has_yerr else None
+                yield from _curve(data, str(container.get_label()), error)
     for line in axes.lines:
         if id(line) not in known and line.get_transform() == axes.transData:
             yield from _curve(line, str(line.get_label()), None)
@@ -143,14 +143,14 @@ def _curves(axes: Axes) -> Iterator[_DrawnCurve]:
 
 def _error(segments: Any, container: Any) -> NDArray[np.float64] | None:
     """Return half of the lengths of vertical bars; None if some points have none."""
-    found = [np.asarray(one, dtype=np.float64) for one in segments.get_segments()]
-    if len(found) != np.size(container.lines[0].get_xdata()) or any(len(one) < 2 for one in found):
+    found = [np.asarray(s, dtype=np.float64) for s in segments.get_segments()]
+    if len(found) != np.size(container.lines[0].get_xdata()) or any(len(x) < 2 for x in found):
         return None
-    return np.array([abs(one[1, 1] - one[0, 1]) / 2 for one in found])
+    return np.array([abs(x[1, 1] - x[0, 1]) / 2 for x in found])
 
 
 def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator[_DrawnCurve]:
-    x, y = (np.asarray(one, dtype=np.float64) for one in line.get_data())
+    x, y = (np.asarray(datum, dtype=np.float64) for datum in line.get_data())
     there = np.isfinite(x) & np.isfinite(y)
     order = np.argsort(x[there], kind="stable")
     x, y = x[there][order], y[there][order]
@@ -184,8 +184,8 @@ class PlotsSection(Section):
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return the figures, and why others were not possible."""
         plots, missing = [], []
-        runs = [one.path for one in subject.runs]
-        labels = {one.path: one.label for one in subject.runs}
+        runs = [run.path for run in subject.runs]
+        labels = {run.path: run.label for run in subject.runs}
         for name, one in PLOTS.items():
             if one.of_several or name in subject.drawn:
                 continue
@@ -313,7 +313,7 @@ def _figure(
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
-    charts = [chart.html() for one in figures[:1] for chart in charts_of(one, caption)]
+    charts = [chart.html() for figure in figures[:1] for chart in charts_of(figure, caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
     below = [element("p", line, class_="caution") for line in said]
     return element("figure", picture, element("figcaption", caption), live, *below)
@@ -330,9 +330,9 @@ def _with_few_colours(picture: bytes) -> bytes:
 
 def _points(figure: Figure) -> int:
     """Return the number of points of the lines and clouds of a figure."""
-    lines = sum(np.size(one.get_xdata()) for axes in figure.axes for one in axes.lines)
-    clouds = (one.get_offsets() for axes in figure.axes for one in axes.collections)
-    return int(lines + sum(np.shape(one)[0] for one in clouds))
+    lines = sum(np.size(line.get_xdata()) for axes in figure.axes for line in axes.lines)
+    clouds = (c.get_offsets() for axes in figure.axes for c in axes.collections)
+    return int(lines + sum(np.shape(cloud)[0] for cloud in clouds))
 
 
 MOST_PLACES = 800
@@ -358,9 +358,13 @@ class SeriesSection(Section):
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return three charts for every quantity; see `Section.content`."""
         parts = []
-        for one in subject.quantities:
-            charts = [history_chart(one), *correlation_chart(one), histogram_chart(one)]
-            parts.append(element("h3", f"{one.name} ({one.table})"))
+        for quantity in subject.quantities:
+            charts = [
+                history_chart(quantity),
+                *correlation_chart(quantity),
+                histogram_chart(quantity),
+            ]
+            parts.append(element("h3", f"{quantity.name} ({quantity.table})"))
             parts.append(element("div", *(chart.html() for chart in charts), class_="charts"))
         return parts
 
@@ -373,7 +377,7 @@ def history_chart(quantity: Quantity) -> Chart:
 
     Long series are drawn as the range from the smallest to the largest value in each piece.
     """
-    updates = np.unique(np.concatenate([one.sweeps for one in quantity.series]))
+    updates = np.unique(np.concatenate([series.sweeps for series in quantity.series]))
     share = max(1, len(quantity.series) / MANY_RUNS)
     whole = updates.size <= MOST_PLACES / share
     edges = np.linspace(updates[0], updates[-1] + 1, int(PIECES / share) + 1)
@@ -393,9 +397,9 @@ def history_chart(quantity: Quantity) -> Chart:
             lines.append(ChartLine(f"{name}largest", high, colour=number, look="range"))
         means, errors = (placed(places, series, x.size) for series in (mean, error))
         lines.append(ChartLine(f"{name}running average", means, errors, colour=number))
-    cut = max(one.cut for one in quantity.series)
+    cut = max(series.cut for series in quantity.series)
     what = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
-    finals = [f"{one.label}: {one.average.format()}" for one in quantity.series]
+    finals = [f"{series.label}: {series.average.format()}" for series in quantity.series]
     description = f"{what} Averages: {'; '.join(finals)}."
     if cut:
         description += f" Updates up to {cut} are left out of them."
@@ -445,7 +449,7 @@ def correlation_chart(quantity: Quantity) -> list[Chart]:
 
 def histogram_chart(quantity: Quantity) -> Chart:
     """Return the chart of the distributions of what is kept."""
-    kept = [one.kept for one in quantity.series]
+    kept = [series.kept for series in quantity.series]
     every = np.concatenate(kept)
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     if low == high:
@@ -463,7 +467,7 @@ def histogram_chart(quantity: Quantity) -> Chart:
 
 
 def _runs(quantity: Quantity) -> str:
-    return ", ".join(one.label for one in quantity.series)
+    return ", ".join(series.label for series in quantity.series)
 
 
 def _ranges(

@@ -87,11 +87,11 @@ def table(
     marked : sequence of bool
         Whether each row is marked; by default none is.
     """
-    head = element("tr", *(element("th", one, scope="col") for one in names))
+    head = element("tr", *(element("th", name, scope="col") for name in names))
     body = []
     for number, row in enumerate(rows):
         first, *others = row
-        cells = [element("th", first, scope="row"), *(element("td", one) for one in others)]
+        cells = [element("th", first, scope="row"), *(element("td", x) for x in others)]
         mark = "marked" if number < len(marked) and marked[number] else None
         body.append(element("tr", *cells, class_=mark))
     parts = [element("thead", head), element("tbody", *body)]
@@ -131,9 +131,9 @@ def further_as_html(tables: Sequence[object]) -> Markup:
 
 
 def _table(shown: Table) -> Markup:
-    names = [str(one.header) for one in shown.columns]
-    columns = [[*one.cells] for one in shown.columns]
-    rows = [[_cell(one) for one in row] for row in zip(*columns, strict=True)]
+    names = [str(column.header) for column in shown.columns]
+    columns = [[*column.cells] for column in shown.columns]
+    rows = [[_cell(x) for x in row] for row in zip(*columns, strict=True)]
     below = as_html(shown.caption) if shown.caption else Markup("")
     if not rows:
         return below

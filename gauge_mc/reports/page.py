@@ -130,12 +130,12 @@ class ReportedRun:
     @cached_property
     def tables(self) -> dict[str, TableData]:
         """The tables by name of their files, without damaged and empty ones."""
-        return {name: one for name, one in self._read.items() if isinstance(one, TableData)}
+        return {name: x for name, x in self._read.items() if isinstance(x, TableData)}
 
     @property
     def damaged(self) -> list[str]:
         """Sentences about the tables that cannot be read."""
-        return [str(one) for one in self._read.values() if isinstance(one, GaugeError)]
+        return [str(x) for x in self._read.values() if isinstance(x, GaugeError)]
 
     @cached_property
     def _read(self) -> dict[str, TableData | GaugeError]:
@@ -210,7 +210,7 @@ class Subject:
 
     def not_yet_said(self, cautions: Sequence[str]) -> list[str]:
         """Return the cautions that the page does not show yet; from now on it does."""
-        new = [one for one in dict.fromkeys(cautions) if one not in self.said]
+        new = [f for f in dict.fromkeys(cautions) if f not in self.said]
         self.said.update(new)
         return new
 
@@ -321,7 +321,7 @@ def report(
         content, names = page(subject)
     written = content.encode("utf-8", "backslashreplace")
     write_file(file, written, PAGE)
-    runs = [str(one.path) for one in subject.runs]
+    runs = [str(run.path) for run in subject.runs]
     return PageReport(str(file), runs, names, len(written))
 
 
@@ -339,20 +339,22 @@ PAGE = FileKind("a report", _is_page)
 
 def page(subject: Subject) -> tuple[str, list[str]]:
     """Return the page of runs as HTML, and the names of its sections."""
-    sections = sorted(SECTIONS.values(), key=lambda one: (one.place, one.name))
+    sections = sorted(SECTIONS.values(), key=lambda x: (x.place, x.name))
     parts, links, names = [], [], []
-    for one in sections:
+    for section in sections:
         try:
-            content = one.content(subject)
+            content = section.content(subject)
         except GaugeError as error:
             content = [element("p", str(error), class_="caution")]
         if content:
-            head = element("h2", one.title, id=f"{one.name}-title")
-            labelled = f"{one.name}-title"
-            parts.append(element("section", head, *content, id=one.name, aria_labelledby=labelled))
-            links.append(element("li", element("a", one.title, href=f"#{one.name}")))
-            names.append(one.name)
-    title = "; ".join(one.label for one in subject.runs[:3])
+            head = element("h2", section.title, id=f"{section.name}-title")
+            labelled = f"{section.name}-title"
+            parts.append(
+                element("section", head, *content, id=section.name, aria_labelledby=labelled)
+            )
+            links.append(element("li", element("a", section.title, href=f"#{section.name}")))
+            names.append(section.name)
+    title = "; ".join(run.label for run in subject.runs[:3])
     heading = f"Report: {title}"
     made = element("p", f"Made by gauge-mc {__version__}, {now()}")
     body = element(

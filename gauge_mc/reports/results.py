@@ -64,7 +64,7 @@ def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Marku
     GaugeError
         If the fit is not possible.
     """
-    skip = next((one.skip for one in subject.runs if one.path == path), subject.skip)
+    skip = next((run.skip for run in subject.runs if run.path == path), subject.skip)
     options = {SKIP.name: skip} if SKIP in FITS[name].options else {}
     result = result_of(FITS[name], FittedEnsemble([path]), options)
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
@@ -92,23 +92,23 @@ class MeanValuesSection(Section):
 
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return a table of averages, and tables of those with indices; see `Section.content`."""
-        parts = [_left_out(one) for one in subject.runs]
-        labels = [one.label for one in subject.runs]
+        parts = [_left_out(run) for run in subject.runs]
+        labels = [run.label for run in subject.runs]
         alone = ["average", "τ_int [updates]", "measurements"]
         heads = ["quantity", *(labels if len(labels) > 1 else alone)]
         rows, cautions = [], []
-        for one in subject.quantities:
+        for quantity in subject.quantities:
             cells: dict[str, list[str]] = {}
-            for series in one.series:
+            for series in quantity.series:
                 found = series.average
-                where = f"{one.name}, {series.label}"
+                where = f"{quantity.name}, {series.label}"
                 cautions += [f"{where}: {words}" for words in _cautions(series, found)]
                 tau = found.format_tau(series.every or 1)
                 cells[series.label] = [found.format(), tau, str(found.samples)]
             if len(labels) > 1:
-                rows.append([one.name, *(_cell(*cells.get(label, [])) for label in labels)])
+                rows.append([quantity.name, *(_cell(*cells.get(label, [])) for label in labels)])
             else:
-                rows += [[one.name, *own] for own in cells.values()]
+                rows += [[quantity.name, *cell] for cell in cells.values()]
         if rows:
             parts.append(table(heads, rows, "Averages over the chain"))
         parts += [element("p", words, class_="caution") for words in dict.fromkeys(cautions)]
@@ -152,14 +152,14 @@ def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
     _, declared = declared_columns(content)
     title = f"{name} of {run.label}"
     try:
-        indices = [one for one in dimensions_of(content.columns) if one != SWEEP]
+        indices = [d for d in dimensions_of(content.columns) if d != SWEEP]
         rows = _rows(content, indices)
     except GaugeError as error:
         return folded(title, element("p", str(error)))
-    shown = {one.name: one for one in declared}
-    values = [
-        one for one in content if one not in (SWEEP, *indices) and content[one].dtype.kind == "f"
-    ][:MOST_COLUMNS]
+    shown = {x.name: x for x in declared}
+    values = [x for x in content if x not in (SWEEP, *indices) and content[x].dtype.kind == "f"][
+        :MOST_COLUMNS
+    ]
     if rows is None or not values:
         words = "Its measurements have different rows; fits and plots evaluate it."
         return folded(title, element("p", words))
@@ -167,11 +167,14 @@ def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
     lines = []
     for place in range(min(rows.shape[1], MOST_ROWS)):
         own = rows[kept, place]
-        labels = [str(content[one][rows[0, place]]) for one in indices]
-        found = [estimate(content[one][own]).format() for one in values]
+        labels = [str(content[index][rows[0, place]]) for index in indices]
+        found = [estimate(content[value][own]).format() for value in values]
         lines.append([", ".join(labels), *found])
     more = rows.shape[1] - len(lines)
-    heads = [", ".join(indices), *(shown[one].short if one in shown else one for one in values)]
+    heads = [
+        ", ".join(indices),
+        *(shown[value].short if value in shown else value for value in values),
+    ]
     note = [element("p", f"{more} further rows are in the file.")] if more > 0 else []
     return folded(title, table(heads, lines, f"Averages of {name}"), *note)
 
@@ -184,6 +187,6 @@ def _rows(content: TableData, indices: Sequence[str]) -> NDArray[np.int64] | Non
     if not count or whole < sweeps.size:
         return None
     rows = np.arange(whole).reshape(-1, count)
-    alike = all((content[one][rows] == content[one][rows[0]]).all() for one in indices)
+    alike = all((content[index][rows] == content[index][rows[0]]).all() for index in indices)
     steps = (sweeps[rows] == sweeps[rows[:, :1]]).all()
     return rows if alike and steps else None

@@ -146,21 +146,21 @@ def averages_table(
         table.add_column(heading, justify="right")
     for name, number, every, *_ in found:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    short = [one for _, one, *_ in found if one.length_cautions]
-    worst = min(short, key=lambda one: one.samples / one.tau_int, default=None)
+    short = [x for _, x, *_ in found if x.length_cautions]
+    worst = min(short, key=lambda x: x.samples / x.tau_int, default=None)
     early = max(last for *_, last, _ in found)
     slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
     cautions = [*(worst.length_cautions if worst else ()), *caution_skip(early)]
     compared = [compared_starts(run.path) for run in runs[:MOST_COMPARED]]
     if not early:
         cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
-        largest = max(tau_exp or 0, *(one.tau_int * every for _, one, every, *_ in found))
+        largest = max(tau_exp or 0, *(x.tau_int * every for _, x, every, *_ in found))
         for name, mode, every in _slow_modes(measured):
             tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
             cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
-    agreements = {one.both: one for one in compared if one}.values()
-    cautions += [one.sentence for one in agreements if one.agree is False]
-    notes = [one.sentence for one in agreements if one.agree is not False]
+    agreements = {x.both: x for x in compared if x}.values()
+    cautions += [a.sentence for a in agreements if a.agree is False]
+    notes = [a.sentence for a in agreements if a.agree is not False]
     return AveragesSummary(table, cautions, notes)
 
 
@@ -195,7 +195,7 @@ def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Es
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
-                found = estimate(*(one[name] for one in series))
+                found = estimate(*(s[name] for s in series))
                 if math.isfinite(found.tau_int):
                     yield name, found, item.every
 
@@ -216,11 +216,11 @@ def _averages(
         for column in declared_columns(tables[0], item.observable)[1].averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
-            if any(len(one) for one in series):
-                found = estimate(*(one for one in series if len(one)), tau_exp=tail)
+            if any(len(s) for s in series):
+                found = estimate(*(s for s in series if len(s)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
-                early = max(transient_end(table[SWEEP], one) for table, one in both)
-                grown = max(growth(one, tail) for one in series)
+                early = max(transient_end(table[SWEEP], x) for table, x in both)
+                grown = max(growth(s, tail) for s in series)
                 yield column.average, found, item.every, early, grown
 
 
@@ -278,8 +278,8 @@ class RunReports:
     @classmethod
     def of(cls, results: Sequence[RunResult]) -> RunReports:
         """Return the report on the results of `generate_chains`."""
-        reason = next((one.stopped for one in results if one.stopped), None)
-        return cls([RunReport.of(one) for one in results], reason)
+        reason = next((result.stopped for result in results if result.stopped), None)
+        return cls([RunReport.of(result) for result in results], reason)
 
 
 def session_table(

@@ -102,7 +102,9 @@ def flat(values: Mapping[str, object]) -> dict[str, object]:
     for kind, things in KINDS.items():
         table = found.get(kind)
         if isinstance(table, Mapping):
-            found |= _of_table(kind, table, found, {one.name for one in options_of_kind(things)})
+            found |= _of_table(
+                kind, table, found, {option.name for option in options_of_kind(things)}
+            )
     return found
 
 
@@ -144,7 +146,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
     lacking = UNSTATED if RECORD in values else {}
-    card = {**lacking, **flat({key: one for key, one in values.items() if key != RECORD})}
+    card = {**lacking, **flat({key: value for key, value in values.items() if key != RECORD})}
     known = known_options()
     for key in card:
         if key not in known:
@@ -185,10 +187,13 @@ class CardReport:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of run cards, with which editors complete and check them."""
-    properties = {one.name: _property(one) for one in known_options().values()}
+    properties = {option.name: _property(option) for option in known_options().values()}
     for kind, things in KINDS.items():
         named = properties[kind]
-        own = {NAME: named, **{one.name: _property(one) for one in options_of_kind(things)}}
+        own = {
+            NAME: named,
+            **{option.name: _property(option) for option in options_of_kind(things)},
+        }
         either = [named, _table(own, required=[NAME])]
         properties[kind] = {"description": named["description"], "anyOf": either}
     interval = {"type": "integer", "minimum": 1, "maximum": MAX_UPDATES}
@@ -212,7 +217,7 @@ def _table(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the value of an observable: an interval, or a table of options."""
-    own = {one.name: _property(one) for one in options_of_observable(name)}
+    own = {option.name: _property(option) for option in options_of_observable(name)}
     either = [interval, _table({**own, EVERY: interval})]
     return {"description": OBSERVABLES[name].summary, "anyOf": either}
 
@@ -221,7 +226,7 @@ def _property(option: Option) -> dict[str, Any]:
     """Return the schema of the value of an option."""
     types = {int: "integer", float: "number", bool: "boolean", str: "string"}
     if option.items:
-        own = {one.name: _property(one) for one in option.items.options()}
+        own = {o.name: _property(o) for o in option.items.options()}
         text = {"type": "string"}
         either = [text, {"type": "array", "items": {"anyOf": [text, _table(own)]}}]
         return {"description": option.help, "anyOf": either}

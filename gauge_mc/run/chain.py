@@ -82,7 +82,7 @@ class Chain:
 
         All processes that share the lattice must call this method together.
         """
-        of_links = [one.live(one.measure(self.field)) for one in self._live]
+        of_links = [x.live(x.measure(self.field)) for x in self._live]
         return "  ".join([*of_links, *self.parameters.algorithm.live(self.record)])
 
     @classmethod
@@ -282,15 +282,15 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
     usual -= {*OF_SCANS} if p.tempering else set()
-    usual |= {one.name for one in p.action.options if one not in p.action.changed}
-    changed = {one.name for one in p.algorithm.changed}
+    usual |= {option.name for option in p.action.options if option not in p.action.changed}
+    changed = {x.name for x in p.algorithm.changed}
     usual |= {name for name in p.algorithm.later if name not in changed}
     usual |= {p.algorithm.kind} if p.algorithm.name == defaults.ALGORITHM else set()
     omitted = {*SAMPLING, *usual}
     return {name: str(value) for name, value in values.items() if name not in omitted}
 
 
-DIFFERING = {"beta", "seed", "start", *(one.name for one in couplings())}
+DIFFERING = {"beta", "seed", "start", *(c.name for c in couplings())}
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
 
 
@@ -408,15 +408,15 @@ def check_ladder(runs: Sequence[Parameters], scan: Path | None = None) -> None:
             f"Tempering exchanges the couplings of several runs, and there is only one, at β = "
             f"{runs[0].beta:.12g}; carry out {whole if scan else 'a scan with several β'}."
         )
-    for one in runs[1:]:
-        values = one.values()
+    for run in runs[1:]:
+        values = run.values()
         differing = [name for name in values if name not in VARYING and values[name] != first[name]]
         if differing:
             raise UsageError(
                 f"Runs that differ in {differing[0]} cannot exchange their couplings; carry out "
                 "those with each value by themselves."
             )
-    if len({one.beta for one in runs}) < len(runs):
+    if len({run.beta for run in runs}) < len(runs):
         raise UsageError("Runs that exchange their couplings must have different β; leave one out.")
 
 
@@ -452,7 +452,7 @@ class CouplingExchange:
         check_ladder(runs)
         check_action(runs[0].action, field)
         self._chains, self._field = chains, field
-        self._unit = [Coupling(1.0, one.action) for one in runs]
+        self._unit = [Coupling(1.0, run.action) for run in runs]
         self._spare = field.replicas[0].repeated(1)
         self._exchange = ReplicaExchange(runs[0].seed, _replicas(chains))
         self.records: Records = ()

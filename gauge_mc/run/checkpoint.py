@@ -211,10 +211,10 @@ def parse_state(text: str | bytes) -> ChainState:
         If it is not such a state.
     """
     state = ChainState(**parse_json(text))
-    if not all(type(one) is int and 0 <= one < LARGE for one in (state.sweep, state.step)):
+    if not all(type(x) is int and 0 <= x < LARGE for x in (state.sweep, state.step)):
         raise ValueError("a number of updates is out of range")
     numbers = (*dict(state.tuning).values(), *state.ladder)
-    if not all(type(one) in (int, float) and math.isfinite(one) for one in numbers):
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
         raise ValueError("a number is not finite")
     known = range(len(state.ladder)) if state.ladder else (None,)
     if type(state.replica) not in (int, type(None)) or state.replica not in known:
@@ -291,14 +291,14 @@ def restore_common(paths: Sequence[Path]) -> None:
         If a checkpoint is damaged, or there is no update after which all runs have one.
     """
     found = [_by_moment(path) for path in paths]
-    common = set.intersection(*(set(one) for one in found))
+    common = set.intersection(*(set(x) for x in found))
     if common:
         newest = max(common)
         for path, files in zip(paths, found, strict=True):
             if files[newest] != path:
                 os.replace(files[newest], path)
             _previous(path).unlink(missing_ok=True)
-    elif all(moment[0] == 0 for one in found for moment in one):
+    elif all(moment[0] == 0 for x in found for moment in x):
         for path in paths:  # the process was killed while the first ones were written
             path.unlink(missing_ok=True)
     else:

@@ -70,8 +70,8 @@ class Conversions:
     @classmethod
     def of(cls, files: Sequence[Conversion]) -> Conversions:
         """Count what has become of the files."""
-        states = [one.state for one in files]
-        return cls(files, *(states.count(one) for one in (CONVERTED, THERE, FAILED)))
+        states = [file.state for file in files]
+        return cls(files, *(states.count(x) for x in (CONVERTED, THERE, FAILED)))
 
 
 @checks_types
@@ -183,7 +183,7 @@ def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
 
 def _targets(sources: Sequence[Path], folder: Path, format: str) -> dict[Path, Path]:
     """Return the file that each source becomes."""
-    suffixes = {one.suffix for one in FORMATS.values()} - {""}
+    suffixes = {x.suffix for x in FORMATS.values()} - {""}
     taken: dict[Path, Path] = {}
     for source in sources:
         stem = source.stem if source.suffix in suffixes else source.name
@@ -324,7 +324,7 @@ def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionP
     if not console.is_terminal or console.quiet:
         lines = TimedLines(console, total)
         yield _ConversionProgress(
-            sizes, lambda done, files: lines.show(done, f"{files} of {count} files")
+            sizes, lambda size, files: lines.show(size, f"{files} of {count} files")
         )
         return
     columns = (TextColumn("converting {task.description}"), BarColumn(), TimeRemainingColumn())
@@ -332,5 +332,5 @@ def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionP
         task = bar.add_task(f"0 of {count}", total=total)
         yield _ConversionProgress(
             sizes,
-            lambda done, files: bar.update(task, completed=done, description=f"{files} of {count}"),
+            lambda size, files: bar.update(task, completed=size, description=f"{files} of {count}"),
         )

@@ -59,8 +59,8 @@ CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 
 LATER = {
     *("action", "algorithm"),
-    *(one.name for one in couplings()),
-    *(name for one in ALGORITHMS.values() for name in one.unstated),
+    *(c.name for c in couplings()),
+    *(name for x in ALGORITHMS.values() for name in x.unstated),
     *UNSTATED,
 }
 """Parameters that the run.toml of earlier versions do not have."""
@@ -158,7 +158,7 @@ class Run:
 
     def config_files(self) -> list[tuple[int, Path]]:
         """Return all configuration files with their update, sorted by update and by name."""
-        suffixes = {one.suffix for one in FORMATS.values() if one.suffix}
+        suffixes = {x.suffix for x in FORMATS.values() if x.suffix}
         found = (self.path / "configs").glob("[0-9]*.*")
         known = [path for path in found if path.stem.isdecimal() and path.suffix in suffixes]
         return sorted((int(path.stem), path) for path in known)
@@ -210,7 +210,7 @@ class Run:
         import tomli_w
 
         written = [dataclasses.asdict(item) for item in sessions]
-        known = [{name: one[name] for name in one if one[name] is not None} for one in written]
+        known = [{name: x[name] for name in x if x[name] is not None} for x in written]
         records = tomli_w.dumps({RECORD: known})
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
@@ -287,7 +287,9 @@ class Run:
         """
         self.check_place()
         refuse_in_use(self.lock)
-        there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        there = next(
+            parent for parent in (self.path, *self.path.absolute().parents) if parent.exists()
+        )
         if not os.access(there, os.W_OK | os.X_OK):
             raise not_written(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 

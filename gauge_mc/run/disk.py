@@ -122,15 +122,15 @@ def rehearse(
         Whether the observables share results, as those that a run measures along the way do.
     """
     real = DeviceGroup.of(devices)
-    actors = [RehearsalDevice(one) for one in real.devices]
-    stage = replace(real, devices=tuple(cast(Device, one) for one in actors))
-    wanted = [one.rehearsed for one in observables if one.rehearsed]
+    actors = [RehearsalDevice(device) for device in real.devices]
+    stage = replace(real, devices=tuple(cast(Device, actor) for actor in actors))
+    wanted = [o.rehearsed for o in observables if o.rehearsed]
     measurers: list[Measurer] = []
     for _ in range(2):
         field = Field.cold(lattice, group, precision, stage)
         # Results are all zero, and so are denominators of ratios.
         with stage.measuring() if sharing else nullcontext(), np.errstate(all="ignore"):
-            measurers = measurers or [one.measurer(field) for one in wanted]
+            measurers = measurers or [x.measurer(field) for x in wanted]
             for measure in measurers:
                 measure(field)
         del field
@@ -155,16 +155,16 @@ def memory_of(
             needed = rehearse([observable], lattice, group, precision, devices)
             yield _memory(DeviceGroup.of(devices), needed)
 
-    each = [one for several in pool.results(job, range(len(pool.devices))) for one in several]
-    lacking = (one for one in each if one.needed > one.free)
+    each = [x for several in pool.results(job, range(len(pool.devices))) for x in several]
+    lacking = (x for x in each if x.needed > x.free)
     return MemoryForecast(
         observable.name,
         group,
         str(lattice),
-        describe_devices(one.name for one in each),
-        sum(one.needed for one in each),
-        sum(one.free for one in each),
-        next((_shortage(f"{observable.name} needs", one, SPLIT) for one in lacking), None),
+        describe_devices(x.name for x in each),
+        sum(x.needed for x in each),
+        sum(x.free for x in each),
+        next((_shortage(f"{observable.name} needs", x, SPLIT) for x in lacking), None),
     )
 
 
@@ -179,13 +179,13 @@ def memory_beside(observables: Iterable[Observable], field: Field) -> list[int]:
     NoMemoryError
         If a device has less.
     """
-    several, devices = [one for one in observables if one.takes_memory], field.devices
+    several, devices = [o for o in observables if o.takes_memory], field.devices
     if not several or devices.processes.size > 1:
         return [0] * len(field.slabs)
     kind = field.lattice, field.group.name, field.precision, devices
     pairs = zip(rehearse(several, *kind, sharing=True), field.slabs, strict=True)
     needed = [nbytes - slab.buffer.nbytes for nbytes, slab in pairs]
-    names = in_words([one.name for one in several])
+    names = in_words([x.name for x in several])
     names += " need" if len(several) > 1 else " needs"
     for memory in _memory(devices, needed):
         if memory.needed > memory.free:
@@ -199,7 +199,7 @@ def _memory(devices: DeviceGroup, needed: Sequence[int]) -> list[DeviceMemory]:
     if first.in_host_memory:
         return [DeviceMemory(devices.name, sum(needed), first.free_bytes())]
     pairs = zip(devices.devices, needed, strict=True)
-    return [DeviceMemory(one.name, nbytes, one.free_bytes()) for one, nbytes in pairs]
+    return [DeviceMemory(x.name, nbytes, x.free_bytes()) for x, nbytes in pairs]
 
 
 def _shortage(need: str, memory: DeviceMemory, otherwise: str) -> str:
@@ -255,7 +255,7 @@ class DiskNeeds:
         p, started = parameters, max(0, done - parameters.thermalize)
         left = p.configs - started // p.separation if p.keeps_configs else 0
         sampled = p.updates - p.thermalize - started
-        rows = sum(sampled // item.every * row_bytes(one) for item, one in observables.items())
+        rows = sum(sampled // item.every * row_bytes(o) for item, o in observables.items())
         checkpoints = 1 if run.checkpoint.exists() else 2
         return cls(run, left, config_bytes(p), checkpoint_bytes(p), rows, checkpoints)
 
@@ -363,7 +363,7 @@ class DiskGuard:
         cls, runs: Sequence[Run], parameters: Parameters, observables: Observables, pending: int
     ) -> DiskGuard:
         """Return the guard for runs of which at most `pending` measurements are not yet written."""
-        p, rows = parameters, pending * sum(row_bytes(one) for one in observables.values())
+        p, rows = parameters, pending * sum(row_bytes(o) for o in observables.values())
         twice = len(runs) if p.tempering else 1
         return cls(runs, config_bytes(p), twice * checkpoint_bytes(p), rows)
 
@@ -396,4 +396,4 @@ class DiskGuard:
 
 def _existing(path: Path) -> Path:
     """Return a path, or the nearest folder above it that exists."""
-    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+    return next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())

@@ -85,8 +85,8 @@ class Prospect:
             count = f"{self.updates} ± {max(1, round(self.updates_error))}"
         words = f"{count} updates, up to update {self.last}, {self.configurations} configurations"
         yield f"in {duration(self.seconds)}", words
-        for n, one in enumerate(self.errors):
-            yield "" if n else "errors then", str(one)
+        for n, error in enumerate(self.errors):
+            yield "" if n else "errors then", str(error)
         if not self.errors:
             words = "not known before the run has measured: begin it, and repeat this command"
             yield "errors then", words
@@ -130,7 +130,7 @@ def prospect(
         None if error is None else count * error / whole,
         last,
         sampled // p.separation,
-        [one for item in observables for one in _errors(run, item, sampled // item.every)],
+        [error for item in observables for error in _errors(run, item, sampled // item.every)],
     )
 
 
@@ -376,14 +376,14 @@ def try_out(
     if checkpoint:
         begun = iter([Chain.resume(p, devices, checkpoint)[0]])
     else:
-        begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
+        begun = (Chain.begin(replace(run, start=start), devices) for run in runs)
     batch = Batch(begun, len(runs))
     field = batch.field
     (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
-    metadata = [provenance(one) for one in runs]
-    for item, one in observables.items():
-        first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
+    metadata = [provenance(run) for run in runs]
+    for item, observable in observables.items():
+        first, then = (each.recorder(field, metadata) for each in (observable.warm_up, observable))
         warming = partial(measure_repeatedly, first, devices)
         measure = partial(measure_repeatedly, then, devices)
         measuring += _seconds(warming, measure, devices)[0] / item.every

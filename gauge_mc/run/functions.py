@@ -239,7 +239,7 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             f"leave that out of '{item}', or measure it later, on stored configurations."
         )
     if parameters.strict and not observable.strict:
-        others = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
+        others = in_words([name for name, x in OBSERVABLES.items() if x.strict], "and")
         raise UsageError(
             f"measure: --strict does not hold for '{item}' yet, but for {others}; measure it "
             "later, on stored configurations."
@@ -303,8 +303,8 @@ def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> O
     else:
         raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
     name = observable.name
-    ours = (one for one in OBSERVABLES if not OBSERVABLES.package(one))
-    known = {table_name(one): one for one in ours}.get(table_name(name))
+    ours = (x for x in OBSERVABLES if not OBSERVABLES.package(x))
+    known = {table_name(our): our for our in ours}.get(table_name(name))
     if known and not isinstance(observable, OBSERVABLES[known]):
         raise _two_named(name)
     if not name.replace("-", "_").isidentifier():

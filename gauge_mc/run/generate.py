@@ -253,7 +253,7 @@ def conduct(
     with processes.aborting(), Stop(e.time_limit) as stop:
         asked = [request.checked() for request in requests]
         lattice = asked[0].lattice
-        if any(one.tempering for one in asked):
+        if any(x.tempering for x in asked):
             folder = requests[0].run.path.parent
             check_ladder(asked, folder if (folder / "scan.toml").is_file() else None)
         if several and len(choose_devices(e.devices, e.backend, e.threads)) > 1:
@@ -318,7 +318,7 @@ class _Conductor:
         root = self.devices.root
         runs = self._open() if root else []
         runs = self.devices.processes.broadcast(runs)
-        left = [one for one in runs if not one.complete]
+        left = [run for run in runs if not run.complete]
         if root:
             needs = (DiskNeeds.of(o.run, o.parameters, self._observables(o), o.sweep) for o in left)
             if words := disk_shortage(needs):
@@ -334,7 +334,7 @@ class _Conductor:
     def _carry_out(self, runs: Sequence[_OpenedRun], left: Sequence[_OpenedRun]) -> list[RunResult]:
         """Carry out one batch after the other."""
         root, name = self.devices.root, self.devices.name  # a collective operation of all processes
-        results = {one.run: self._result(one) for one in runs}
+        results = {run.run: self._result(run) for run in runs}
         table = None
         for batch in _batches(left, self.devices):
             session = SessionRecord.begin(batch[0].sweep, name)
@@ -360,7 +360,7 @@ class _Conductor:
             self.locked[run] = self.locks.enter_context(run.locked())
         if next(iter(self.requests.values())).parameters().tempering:
             restore_common([run.checkpoint for run in self.requests])
-        return [self._state(*one) for one in self.requests.items()]
+        return [self._state(*x) for x in self.requests.items()]
 
     def _state(self, run: Run, request: RunRequest) -> _OpenedRun:
         """Return the state of a run that has been locked."""
@@ -379,7 +379,7 @@ class _Conductor:
         """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
         written = batch if self.devices.root else ()
-        before = [one.run.read()[1] if one.run.begun() else [] for one in written]
+        before = [x.run.read()[1] if x.run.begun() else [] for x in written]
 
         def record(session: SessionRecord) -> None:
             for opened, sessions in zip(written, before, strict=True):
@@ -387,9 +387,9 @@ class _Conductor:
 
         record(session)
         clock, meter = Clock(first.sweep, len(batch)), EnergyMeter(self.devices)
-        logs = [RunLog(one.run.path) for one in written]
-        threaded = [one for one in self.devices.devices if isinstance(one, ThreadedDevice)]
-        facts = {"devices": session.device, "threads": sum(one.threads for one in threaded) or None}
+        logs = [RunLog(x.run.path) for x in written]
+        threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
+        facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
             logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
             show_progress(p, clock, self.console) as report,
@@ -447,7 +447,7 @@ class _Conductor:
 
     def _show_averages(self, runs: Sequence[_OpenedRun], table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
-        first, paths = runs[0].parameters, [one.run for one in runs]
+        first, paths = runs[0].parameters, [run.run for run in runs]
         if len(runs) == 1 and table:
             try:
                 averages: RenderableType = averages_table(paths, first)
@@ -492,6 +492,6 @@ def _batches(runs: Iterable[_OpenedRun], devices: DeviceGroup) -> Iterator[list[
                     f"couplings take {decimal(len(group) * size)}, and the device has room for "
                     f"{most} of them; choose fewer couplings, or another device."
                 )
-            yield sorted(group, key=lambda one: one.parameters.beta)
+            yield sorted(group, key=lambda x: x.parameters.beta)
         else:
             yield from (group[first : first + most] for first in range(0, len(group), most))

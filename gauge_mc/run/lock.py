@@ -58,7 +58,7 @@ class Holder:
 
     def __post_init__(self) -> None:
         numbers = (self.process, self.sweep, self.rate, self.joules or 0, *self.times.values())
-        if not all(0 <= one < LONG for one in numbers):
+        if not all(0 <= number < LONG for number in numbers):
             raise ValueError("The record of the holder of a lock is damaged.")
 
     def __str__(self) -> str:

@@ -77,7 +77,9 @@ class LogEntry:
 
     def __str__(self) -> str:
         words = [str(self.fields.get("message", ""))]
-        words += [f"{name}={_word(one)}" for name, one in self.fields.items() if name != "message"]
+        words += [
+            f"{name}={_word(field)}" for name, field in self.fields.items() if name != "message"
+        ]
         level = "" if self.level in (INFO, self.event) else f" ({self.level})"
         return " ".join([self.time, f"{self.event}{level}", *filter(None, words)])
 
@@ -159,7 +161,7 @@ class LogTail:
         whole = data[: data.rfind(b"\n") + 1]
         self._end += len(whole)
         found = (LogEntry.read(line) for line in whole.split(b"\n")[:-1])
-        return [one for one in found if one]
+        return [x for x in found if x]
 
 
 def command_line() -> str:

@@ -219,7 +219,7 @@ class _ObservablePlan:
         lattice, kind = ensemble.lattice, self.observable
         kind = OBSERVABLES[kind] if isinstance(kind, str) else kind
         if isinstance(lattice, OddLattice) and not getattr(kind, "on_copies", False):
-            possible = [name for name, one in OBSERVABLES.items() if one.on_copies]
+            possible = [name for name, x in OBSERVABLES.items() if x.on_copies]
             raise UsageError(
                 f"The lattice {lattice} has odd extents, so that its links are measured on "
                 f"periodic copies, {lattice.copies}, on which averages over closed loops are the "
@@ -330,11 +330,11 @@ def _measure_again(
     others = len(measured_by_others(path, wanted)) if done else 0
     for line in of_others(path, wanted.name, others, len(done)):
         plan.console.print(line, soft_wrap=True)
-    left = [one for one in numbers if one not in done]
-    stored = {one: chain.files[one] for one in left if one in chain.files}
+    left = [number for number in numbers if number not in done]
+    stored = {x: chain.files[x] for x in left if x in chain.files}
     for one in stored:
         chain.check(one)
-    lacking = [one for one in left if one not in stored]
+    lacking = [x for x in left if x not in stored]
     if stored:
         count = counted(len(stored), "stored configuration")
         plan.console.print(f"{count} read, {len(lacking)} to be made", soft_wrap=True)
@@ -396,7 +396,7 @@ def _run_of(paths: Sequence[Path]) -> Run:
 
 def _check_order(target: Target, observable: str | CustomObservable) -> None:
     """Refuse the name of an observable in place of the run."""
-    names = [str(one) for one in (target, observable)]
+    names = [str(x) for x in (target, observable)]
     if names[0] in OBSERVABLES and names[1] not in OBSERVABLES and not Path(names[0]).exists():
         raise UsageError(
             f"There is no run {names[0]}, but an observable; the run comes first, as in "
@@ -468,7 +468,7 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
     """Return cautions about averages: the chain is short, or has not thermalised."""
     if not averages:
         return []
-    slowest = max(one.tau_int + one.tau_int_error for one in averages.values())
+    slowest = max(a.tau_int + a.tau_int_error for a in averages.values())
     series = [table[name] for name in averages]
     short = caution_short(len(table), slowest)
     return caution_spacing(table[SWEEP]) + short + caution_series(table[SWEEP], *series)
@@ -553,8 +553,8 @@ def show_progress(
     total = len(work.left)
     if console.is_jupyter and not console.quiet:
         bar = NotebookBar(total, "configurations", AT_FIRST)
-        for done, number in enumerate(numbers, 1):
-            bar.show(done, f"configuration {number}")
+        for n, number in enumerate(numbers, 1):
+            bar.show(n, f"configuration {number}")
             yield number
     elif console.is_terminal or console.quiet:
         yield from track(
@@ -572,14 +572,14 @@ def _plain_lines(
     In that round kernels are compiled.
     """
     shown, since, tenth = time.monotonic(), math.inf, 0
-    for done, number in enumerate(numbers, 1):
+    for n, number in enumerate(numbers, 1):
         now = time.monotonic()
-        since = now if done == devices else since
+        since = now if n == devices else since
         silence = now - shown
-        new_tenth = 10 * done // total > tenth
+        new_tenth = 10 * n // total > tenth
         if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
-            shown, tenth = now, 10 * done // total
-            later = done - devices
-            rest = (now - since) / later * (total - done) if later > 0 else math.nan
-            console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
+            shown, tenth = now, 10 * n // total
+            later = n - devices
+            rest = (now - since) / later * (total - n) if later > 0 else math.nan
+            console.print(f"configuration {number}, {n} of {total}  ETA {duration(rest)}")
         yield number

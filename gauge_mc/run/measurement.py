@@ -118,7 +118,7 @@ class AddedMeasurements(tuple[Measurement, ...]):
 
     def beside(self, usual: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return them and the default ones, of which they replace those of the same observable."""
-        found = {one.observable: one for one in (*usual, *self)}
+        found = {x.observable: x for x in (*usual, *self)}
         return tuple(found[name] for name in sorted(found))
 
 
@@ -147,9 +147,7 @@ def measurements(value: object) -> tuple[Measurement, ...]:
     if isinstance(value, Mapping):
         found = [Measurement.of_table(name, table) for name, table in value.items()]
     elif isinstance(value, list | tuple):
-        found = [
-            one if isinstance(one, Measurement) else Measurement.parse(str(one)) for one in value
-        ]
+        found = [x if isinstance(x, Measurement) else Measurement.parse(str(x)) for x in value]
     elif isinstance(value, str) and value.startswith(ADDING):
         return AddedMeasurements(measurements(value[len(ADDING) :]))
     elif isinstance(value, str):

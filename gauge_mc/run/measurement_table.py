@@ -305,7 +305,7 @@ def number_in_name(path: Path, otherwise: int = 0) -> int:
 
     The ending of a format, such as ``.h5``, does not count.
     """
-    suffixes = {one.suffix for one in FORMATS.values()}
+    suffixes = {x.suffix for x in FORMATS.values()}
     name = path.stem if path.suffix in suffixes else path.name
     numbers = re.findall(WHOLE, name)
     return int(numbers[-1]) if numbers else otherwise
@@ -479,13 +479,13 @@ def _is_empty(path: Path, observable: Observable) -> bool:
 
 def _all_tables(path: Path, observable: Observable) -> tuple[Path, ...]:
     """Return a table and its secondary tables."""
-    return (path, *(one.beside(path) for one in observable.secondary_tables))
+    return (path, *(table.beside(path) for table in observable.secondary_tables))
 
 
 def _remove(path: Path, observable: Observable) -> None:
     """Remove a table and its secondary tables."""
-    for one in _all_tables(path, observable):
-        one.unlink(missing_ok=True)
+    for table in _all_tables(path, observable):
+        table.unlink(missing_ok=True)
 
 
 def put_aside(path: Path, observable: Observable) -> Path | None:
@@ -511,9 +511,9 @@ def _put_aside(path: Path, observable: Observable) -> Path | None:
     table = read_table(path)
     if {*table.makers.values()} == {version(observable)} and 0 in table.makers:
         return None
-    tables = [one for one in _all_tables(path, observable) if one.exists()]
+    tables = [table for table in _all_tables(path, observable) if table.exists()]
     number = 1
-    while any(_aside(one, number).exists() for one in tables):
+    while any(_aside(table, number).exists() for table in tables):
         number += 1
     for one in reversed(tables):  # the table itself last, so that all is repeated after a kill
         one.rename(_aside(one, number))

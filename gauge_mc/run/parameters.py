@@ -84,8 +84,8 @@ UNSTATED: Mapping[str, object] = {
 }
 """Values of parameters that the files of runs and scans of earlier versions lack."""
 
-_levels = max(len(one.levels) for one in GENERATORS.values())
-_leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
+_levels = max(len(x.levels) for x in GENERATORS.values())
+_leveled = in_words([name for name, x in GENERATORS.items() if x.levels], "or")
 
 
 def meaning_of_beta() -> str:
@@ -257,7 +257,7 @@ class Parameters:
                 f"{_leveled}."
             )
         if self.strict and not self.algorithm.strict:
-            known = in_words([name for name, one in ALGORITHMS.items() if one.strict], "and")
+            known = in_words([name for name, x in ALGORITHMS.items() if x.strict], "and")
             raise UsageError(
                 f"--strict does not hold for {self.algorithm.name} yet, but for {known}; choose "
                 "one of these, or leave out --strict."
@@ -282,7 +282,7 @@ class Parameters:
 
     def _usual_measurements(self) -> tuple[Measurement, ...]:
         """Return the default measurements, with those that the value of the action needs."""
-        needed = {name for one in self.action.loops if (name := observable_of_loops(one))}
+        needed = {name for loop in self.action.loops if (name := observable_of_loops(loop))}
         if self.strict:
             needed = {name for name in needed if OBSERVABLES[name].strict}
         return tuple(map(Measurement, sorted({*defaults.MEASURE, *needed})))
@@ -337,8 +337,8 @@ class Parameters:
         usual = Parameters(group=self.group).values()
         named = ("lattice", "group", "beta")
         configured = {"action": self.action, "algorithm": self.algorithm}
-        values = {**self.values(), **{name: str(one) for name, one in configured.items()}}
-        own = {one.name for each in configured.values() for one in each.options}
+        values = {**self.values(), **{name: str(x) for name, x in configured.items()}}
+        own = {option.name for each in configured.values() for option in each.options}
         shown = (
             f"{name}={value!r}"
             for name, value in values.items()
@@ -461,7 +461,9 @@ class Parameters:
         """
         usual, options = Parameters(), options_of(type(self))
         starts = listed_starts(self.start) or (self.start,)
-        start = "-".join(one if one in STARTS else f"from-{Path(one).stem}" for one in starts)
+        start = "-".join(
+            start if start in STARTS else f"from-{Path(start).stem}" for start in starts
+        )
         words = {
             "action": "_".join(self.action.tags(defaults.ACTION)),
             "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),
@@ -480,7 +482,7 @@ class Parameters:
 
 
 Registry.reserved = frozenset(
-    one.name for kind in (Parameters, Execution) for one in dataclasses.fields(kind)
+    field.name for kind in (Parameters, Execution) for field in dataclasses.fields(kind)
 )
 Registry.checked = False
 
@@ -549,7 +551,7 @@ def _configured(
         if option.name in own or not option.is_usual(value)
     }
     for name in meant.keys() - own:
-        having = [each for each, one in registry.items() if name in {o.name for o in one.options}]
+        having = [each for each, x in registry.items() if name in {o.name for o in x.options}]
         raise UsageError(
             f"{flag_of(name)} is not an option of the {named.kind} {named.name}, but of "
             f"{in_words(having)}; add --{named.kind} {having[0]}, or leave it out."
@@ -557,7 +559,7 @@ def _configured(
     return named.with_options(**meant)
 
 
-KINDS: Mapping[str, Registry[Any]] = {one.kind: one for one in (ACTIONS, ALGORITHMS)}
+KINDS: Mapping[str, Registry[Any]] = {x.kind: x for x in (ACTIONS, ALGORITHMS)}
 """The parameters that have options."""
 
 
@@ -569,13 +571,13 @@ def known_options() -> dict[str, Option]:
     known: dict[str, Option] = {}
     for name, option in options_of(Parameters).items():
         own = options_of_kind(KINDS[name]) if name in KINDS else ()
-        known |= {name: option, **{one.name: one for one in own}}
+        known |= {name: option, **{x.name: x for x in own}}
     return known | options_of(Execution)
 
 
 def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
     """Yield the options of the things of a kind, each once, with the things that have them."""
-    for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
+    for option in merged([(f"the {kind.kind} {name}", x.options) for name, x in kind.items()]):
         names = [
             name for name, thing in kind.items() if option.name in {o.name for o in thing.options}
         ]

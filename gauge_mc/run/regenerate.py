@@ -155,7 +155,9 @@ class StoredChain:
 
     def nearest(self, numbers: Iterable[int]) -> int | None:
         """Return that of some configurations that takes the fewest updates, if there is any."""
-        return min(numbers, key=lambda one: (one - self.place_before(one), one), default=None)
+        return min(
+            numbers, key=lambda number: (number - self.place_before(number), number), default=None
+        )
 
     def taken_up(self, place: int, devices: DeviceGroup) -> Chain:
         """Return the chain as it was at one of its places.
@@ -239,7 +241,7 @@ class Regeneration:
         """
         with BackgroundWriter() as writer:
             written: dict[int, Path] = {}
-            made = self.made(one for one in numbers if one not in stored)
+            made = self.made(number for number in numbers if number not in stored)
             for number in numbers:
                 path = folder / f"{number:07d}{FORMATS[format].suffix}"
                 written[number] = stored.get(number, path)
@@ -301,7 +303,7 @@ class Regeneration:
             same = all([np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs])
             if not field.devices.processes.broadcast(same):
                 sessions = stored.run.read()[1]
-                made_by = [f"{one.device} with gauge-mc {one.version}" for one in sessions]
+                made_by = [f"{s.device} with gauge-mc {s.version}" for s in sessions]
                 raise GaugeError(
                     f"Made again on {self.devices.name}, configuration {number} of "
                     f"{stored.run.path} has other links than {path}, so that others would be wrong "
@@ -439,7 +441,7 @@ def update_numbers(text: Updates) -> tuple[int, ...]:
         If the text has another form, or a number is not positive.
     """
     words = str(text).split(",") if isinstance(text, str | int) else map(str, text)
-    found = sorted({one for word in words for one in _range(word.strip())})
+    found = sorted({x for word in words for x in _range(word.strip())})
     if not found:
         raise UsageError("No updates are given; name some, as in 1050,1100:2000:10.")
     return tuple(found)
@@ -537,13 +539,13 @@ class _WantedFiles:
     @property
     def left(self) -> tuple[int, ...]:
         """The updates whose configurations are not there."""
-        return tuple(one for one in self.numbers if not self.file(one).exists())
+        return tuple(number for number in self.numbers if not self.file(number).exists())
 
     @property
     def report(self) -> RegenerationReport:
         """The report, before anything is made."""
         left, chain = self.left, self.chain
-        there = tuple(one for one in self.numbers if one not in left)
+        there = tuple(number for number in self.numbers if number not in left)
         return RegenerationReport(
             str(chain.run.path), left, there, chain.work(left), chain.compared, str(self.folder)
         )

@@ -262,8 +262,8 @@ def _needed(
         yield WRITE_LINKS, (order.choice, GROUP_LINKS)
         yield PLAQUETTE, ()
         yield LINK_TRACE, ()
-    for one in (*observables, *live_observables(p.lattice)):
-        yield from ((kernel, ()) for kernel in one.kernels)
+    for observable in (*observables, *live_observables(p.lattice)):
+        yield from ((kernel, ()) for kernel in observable.kernels)
 
 
 @dataclass(frozen=True)

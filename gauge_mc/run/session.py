@@ -323,7 +323,7 @@ class Session:
             self._sample()
         while batch.sweep < parameters.updates:
             reasons = processes.allgather(self._reason())
-            if reason := next((one for one in reasons if one), None):
+            if reason := next((reason for reason in reasons if reason), None):
                 return reason
             self._advance()
             regular, due = processes.broadcast(self._due())

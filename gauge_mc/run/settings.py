@@ -64,12 +64,15 @@ def setting(usual: Any, panel: str, help: str, *, read: str = "", **more: Any) -
 @cache
 def _options(settings: type[Any]) -> dict[str, Option]:
     fields = dataclasses.fields(settings)
-    kinds = {one.name: KINDS.get(one.metadata[READ] or _type(one), str) for one in fields}
+    kinds = {field.name: KINDS.get(field.metadata[READ] or _type(field), str) for field in fields}
     options = {
-        one.name: Option(one.name, kinds[one.name], **one.metadata[DECLARED]) for one in fields
+        field.name: Option(field.name, kinds[field.name], **field.metadata[DECLARED])
+        for field in fields
     }
     # Registries are choices as well, whose plug-ins may be left out after the declaration.
-    return {name: replace(one, choices=tuple(one.choices)) for name, one in options.items()}
+    return {
+        name: replace(option, choices=tuple(option.choices)) for name, option in options.items()
+    }
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:
@@ -86,17 +89,17 @@ def converted(settings: type[Any], values: Mapping[str, object]) -> dict[str, An
         If a value has the wrong type, or is a number outside of the bounds.
     """
     result = {}
-    for one in dataclasses.fields(settings):
-        if one.name in values:
-            kind, value = one.metadata[READ] or _type(one), values[one.name]
+    for field in dataclasses.fields(settings):
+        if field.name in values:
+            kind, value = field.metadata[READ] or _type(field), values[field.name]
             if isinstance(value, str):
-                option = _options(settings)[one.name]  # type: ignore[arg-type]
+                option = _options(settings)[field.name]  # type: ignore[arg-type]
                 value = words_in_any_case(value, option.choices, option.separator)
             try:
-                result[one.name] = READERS[kind](value)
+                result[field.name] = READERS[kind](value)
             except ValueError as error:
                 raise UsageError(
-                    f"{one.name} must be {error}, not {quoted(values[one.name])}."
+                    f"{field.name} must be {error}, not {quoted(values[field.name])}."
                 ) from error
     return result
 
@@ -277,10 +280,10 @@ KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool}
 """Types of fields that the command line reads as such; all others are text."""
 
 
-NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
+NUMBERED = in_words(dict.fromkeys(x.label for x in BACKENDS.values() if x.numbered), "or")
 """Label of the devices that are chosen by number, such as ``GPU``."""
 
-DIVIDED = [name for name, one in BACKENDS.items() if not one.numbered]
+DIVIDED = [name for name, x in BACKENDS.items() if not x.numbered]
 """Backends whose single device can be divided into parts."""
 
 DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED), "or")

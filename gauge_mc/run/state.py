@@ -50,7 +50,7 @@ class Stop:
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
             ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            numbers = [one for one in SIGNALS if not (ignored and one is signal.SIGHUP)]
+            numbers = [x for x in SIGNALS if not (ignored and x is signal.SIGHUP)]
             self._handlers = {number: signal.signal(number, self._note) for number in numbers}
             # The exception that ends a program by an earlier signal is lost if it is raised where
             # Python ignores exceptions, such as in a finalizer or in an import that may fail.

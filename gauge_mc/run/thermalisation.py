@@ -75,8 +75,8 @@ def declared_columns(table: TableData, name: str = "") -> tuple[str, TableColumn
 
 def _columns(table: TableData, columns: TableColumns, every: bool) -> list[str]:
     """Return the names of the columns that are looked at, which contain decimal numbers."""
-    decimal = tuple(one for one in columns if one.kind is float and not one.rounding)
-    names = (one.name for one in (decimal if every else columns.averaged) if not one.index)
+    decimal = tuple(column for column in columns if column.kind is float and not column.rounding)
+    names = (x.name for x in (decimal if every else columns.averaged) if not x.index)
     return [name for name in names if name in table and table[name].dtype.kind in "if"]
 
 
@@ -197,8 +197,8 @@ def found_in(folder: Path) -> list[Thermalisation]:
 
 def found_below(folder: Path) -> list[Thermalisation]:
     """Return where the thermalised part begins of every run in a folder of runs."""
-    runs = sorted(one for one in folder.iterdir() if one.is_dir() and _has_tables(one))
-    return [found_thermalisation(one) for one in runs]
+    runs = sorted(path for path in folder.iterdir() if path.is_dir() and _has_tables(path))
+    return [found_thermalisation(run) for run in runs]
 
 
 def _has_tables(folder: Path) -> bool:
@@ -217,13 +217,13 @@ MOST_NAMED = 3
 def sentences_of(found: Sequence[Thermalisation]) -> list[str]:
     """Return what is left out of runs, in sentences that name at most a few of them."""
     if len(found) <= MOST_NAMED:
-        return [words for one in found for words in (one.sentence, *one.cautions)]
-    cut = sorted((one for one in found if one.update), key=lambda one: -one.update)
-    moving = [one for one in found if one.thermalised is False]
+        return [words for x in found for words in (x.sentence, *x.cautions)]
+    cut = sorted((x for x in found if x.update), key=lambda x: -x.update)
+    moving = [x for x in found if x.thermalised is False]
     return [
         f"Updates are left out of {len(cut)} of {len(found)} runs.",
-        *(one.sentence for one in cut[:MOST_NAMED]),
-        *(words for one in moving[:MOST_NAMED] for words in one.cautions),
+        *(x.sentence for x in cut[:MOST_NAMED]),
+        *(words for x in moving[:MOST_NAMED] for words in x.cautions),
     ]
 
 
@@ -287,9 +287,9 @@ class Caution:
 def sentences_about(cautions: Iterable[Caution]) -> list[str]:
     """Return the sentences of cautions that enter a result: of those of a kind, the first one."""
     kinds: dict[str, list[str]] = {}
-    for one in cautions:
-        if one.enters:
-            kinds.setdefault(one.kind or one.sentence, []).append(one.sentence)
+    for caution in cautions:
+        if caution.enters:
+            kinds.setdefault(caution.kind or caution.sentence, []).append(caution.sentence)
     return [
         f"{first} ({len(more)} more with --json)" if (more := {*rest} - {first}) else first
         for first, *rest in kinds.values()
@@ -339,13 +339,13 @@ def series_cautions(
             enters = (
                 column.startswith(MEAN)
                 or column.endswith(LAST_ROW)
-                or column in (one.name for one in shown)
+                or column in (x.name for x in shown)
             )
             about = str(path.parent), f"{column} in {path.name}", enters
             for kind, rank, words in doubts:
-                sentences = (f"{column} in {path}: {one}" for one in words[:1])
-                found += [(rank, Caution(one, kind, *about)) for one in sentences]
-    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+                sentences = (f"{column} in {path}: {word}" for word in words[:1])
+                found += [(rank, Caution(s, kind, *about)) for s in sentences]
+    return [x for _, x in sorted(found, key=lambda pair: pair[0])]
 
 
 Stamps = tuple[tuple[Path, int, int], ...]
@@ -355,7 +355,7 @@ Stamps = tuple[tuple[Path, int, int], ...]
 def stamps_of(folder: Path) -> Stamps:
     """Return the tables in a folder with their sizes and the times of their last changes."""
     files = [(path, path.stat()) for path in sorted(folder.glob("*.csv")) if path.is_file()]
-    return tuple((path, one.st_size, one.st_mtime_ns) for path, one in files)
+    return tuple((path, x.st_size, x.st_mtime_ns) for path, x in files)
 
 
 def compared_starts(folder: Path) -> StartComparison | None:
@@ -397,10 +397,10 @@ def _compared(
         for files in (own, its)
     )
     found = [(name, agreement(first[name], second[name])) for name in first if name in second]
-    known = [(name, one) for name, one in found if one]
-    late = [(one.update, name) for name, one in known if one.update]
+    known = [(name, x) for name, x in found if x]
+    late = [(x.update, name) for name, x in known if x.update]
     update, named = max(late, default=(0, ""))
-    agree = all(one.reached for _, one in known) if known else None
+    agree = all(x.reached for _, x in known) if known else None
     return StartComparison(str(run), start, str(other), other_start, update, named, agree)
 
 

@@ -73,7 +73,7 @@ class RemovedConfigurations:
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
         number, rest = divmod(sweep - self.parameters.thermalize, self.parameters.separation)
-        removed = (sweep <= one.sweep and number % one.keep for one in self.rules)
+        removed = (sweep <= rule.sweep and number % rule.keep for rule in self.rules)
         return number > 0 and not rest and any(removed)
 
     def kept(self, sweep: int) -> list[range]:
@@ -85,7 +85,7 @@ class RemovedConfigurations:
         start, separation = self.parameters.thermalize, self.parameters.separation
         total = end = max(0, (sweep - start) // separation)
         ranges, step = [], 1
-        for rule in (*sorted(self.rules, key=lambda one: -one.sweep), None):
+        for rule in (*sorted(self.rules, key=lambda rule: -rule.sweep), None):
             begin = min(end, max(0, (rule.sweep - start) // separation)) if rule else 0
             first = (begin // step + 1) * step
             if first <= end:
@@ -143,7 +143,7 @@ def removed_from(run: Run, parameters: Parameters) -> int:
         If the record is damaged.
     """
     removed, p = RemovedConfigurations.of(run, parameters), parameters
-    last = max((one.sweep for one in removed.rules), default=0)
+    last = max((rule.sweep for rule in removed.rules), default=0)
     due = max(0, (last - p.thermalize) // p.separation)
     there = sum(number in removed for number in run.configs())
     return due - sum(map(len, removed.kept(last))) - there
@@ -252,7 +252,7 @@ class _FileSelection:
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
         removed = RemovedConfigurations.of(run, parameters)
         rule = Rule(keep, sweep, now(), __version__)
-        known = any((one.keep, one.sweep) == (keep, sweep) for one in removed.rules)
+        known = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
         new = removed if known else RemovedConfigurations(parameters, (*removed.rules, rule))
         stored = run.own_configs(parameters).items()
         own = {number: path for number, path in stored if number <= sweep}

@@ -50,7 +50,7 @@ class RunView:
         return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
 
     def _repr_html_(self) -> str:
-        rows = [(label, one, one.format_tau(), one.samples) for label, one in self.averages.items()]
+        rows = [(label, a, a.format_tau(), a.samples) for label, a in self.averages.items()]
         names = ("average", "value", "tau_int [measurements]", "measurements")
         return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}{self._chart()}"
 
@@ -63,7 +63,7 @@ class RunView:
         chart = next(filter(None, charts), "")
         shaded = f"The shaded updates, up to {found.update}, are those that skip='auto' leaves out."
         words = [shaded, *found.cautions] if chart and found.update else found.cautions
-        return f"{chart}{''.join(f'<p>{escape(one)}</p>' for one in words)}"
+        return f"{chart}{''.join(f'<p>{escape(word)}</p>' for word in words)}"
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -125,8 +125,8 @@ class RunView:
         """
         from gauge_mc.fits.shared.files import RESULT, read_fit
 
-        files = {one.stem: one for one in sorted(self.path.glob("*.json"))}
-        results = {name: one for name, one in files.items() if RESULT.recognises(one)}
+        files = {path.stem: path for path in sorted(self.path.glob("*.json"))}
+        results = {name: file for name, file in files.items() if RESULT.recognises(file)}
         return FileMapping("fit", results, read_fit)
 
     @property

@@ -58,7 +58,7 @@ def panels() -> Iterator[Panel]:
         for one in observable.columns.averaged[:1]:
             column = column_of(observable, one.name)
             yield Panel(column, one.heading, one.label_of_average)
-        for derived in filter(lambda one: one.shown, observable.derived):
+        for derived in filter(lambda x: x.shown, observable.derived):
             yield Panel(column_of(observable, derived.name), derived.short, derived.label)
 
 
@@ -119,11 +119,11 @@ class ScanAverages:
         pairs = zip(chains, skipped, strict=True)
         row: dict[str, Value] = {
             "beta": point.beta,
-            **{one.name: point.action.values[one.name] for one in self._options},
+            **{option.name: point.action.values[option.name] for option in self._options},
             **{name: value_at(point.numbers, name) for name in self._differing},
             "lattice": str(point.lattice),
             "chains": len(chains),
-            "sweeps": sum(one.sweep() - max(shared.thermalize, last) for one, last in pairs),
+            "sweeps": sum(x.sweep() - max(shared.thermalize, last) for x, last in pairs),
         }
         if self.skip == AUTO:
             row[SKIP.name] = max(skipped)
@@ -135,10 +135,12 @@ class ScanAverages:
                 if observable.columns.averaged:
                     paths = [member.run.table(observable.name) for member in chains]
                     both = zip(paths, skipped, strict=True)
-                    tables = [read_table(one).after(last, str(one)) for one, last in both]
+                    tables = [read_table(x).after(last, str(x)) for x, last in both]
                     row |= average(observable, tables, paths, item.every, point.lattice)
                     main = observable.columns.averaged[0]  # which alone is shown
-                    series = ((next(iter(one.columns.values())), one[main.name]) for one in tables)
+                    series = (
+                        (next(iter(table.columns.values())), table[main.name]) for table in tables
+                    )
                     early.append(max(transient_end(*pair) for pair in series))
                     name = f"{column_of(observable, main.name)}{NUMBERS[-1]}"
                     tau = float(row[name]) / item.every
@@ -153,10 +155,10 @@ class ScanAverages:
         """The options of the action that are not usual at some point, or that differ."""
         actions = [point.action for point in self.members]
         return [
-            one
-            for one in self.scan.parameters.action.options
-            if len({one.usual or action.values[one.name] for action in actions}) > 1
-            or any(one.usual not in (None, action.values[one.name]) for action in actions)
+            option
+            for option in self.scan.parameters.action.options
+            if len({option.usual or action.values[option.name] for action in actions}) > 1
+            or any(option.usual not in (None, action.values[option.name]) for action in actions)
         ]
 
     @property
@@ -175,9 +177,9 @@ class ScanAverages:
             cautions += [f"At {place}: {sentence}" for sentence in caution_skip(early[worst])]
         # Series are short if they are shorter than `MIN_TAUS` times tau_int.
         short = {
-            point: max(own, key=lambda one: one[0] / one[1])
+            point: max(x, key=lambda x: x[0] / x[1])
             for point, lengths in self._lengths.items()
-            if (own := [one for one in lengths if caution_short(one[1], one[0])])
+            if (x := [length for length in lengths if caution_short(length[1], length[0])])
         }
         if short:
             worst = max(short, key=lambda point: short[point][0] / short[point][1])
@@ -209,11 +211,11 @@ class ScanAverages:
         """Write the scan's table, which appears complete or not at all."""
         metadata = provenance(self.scan.parameters)
         fixed = self.scan.parameters.action.changed.keys() - {*self._options}
-        varying = {*axes(), *self.scan.parameters.coupling.metadata} - {one.name for one in fixed}
+        varying = {*axes(), *self.scan.parameters.coupling.metadata} - {x.name for x in fixed}
         varying |= list_axes().keys() if self._differing else set()
         header = {name: value for name, value in metadata.items() if name not in varying}
-        derived = ((kind, one) for kind in OBSERVABLES.values() for one in kind.derived)
-        notes = {column_of(kind, one.name): one.help for kind, one in derived}
+        derived = ((kind, x) for kind in OBSERVABLES.values() for x in kind.derived)
+        notes = {column_of(kind, x.name): x.help for kind, x in derived}
         rows = self.sorted_rows()
         columns = list(rows[0]) if rows else ["beta", "lattice"]
         values = [list(row.values()) for row in rows]
@@ -234,7 +236,7 @@ def check_skip(skip: Skip, parameters: Parameters) -> None:
     if skip < 0:
         raise UsageError(f"--skip is {skip}; give 0 or a positive number of updates.")
     measured = parameters.configs * parameters.separation
-    ends = [parameters.thermalize + measured // one.every * one.every for one in parameters.measure]
+    ends = [parameters.thermalize + measured // x.every * x.every for x in parameters.measure]
     if skip and skip >= min(ends, default=skip + 1):
         raise UsageError(
             f"--skip {skip} leaves nothing of the runs, whose last measurement is made after "
@@ -279,10 +281,10 @@ def average(
     result: dict[str, float] = {}
     for column in observable.columns.names:
         pairs = zip(tables, paths, strict=True)
-        found = estimate(*(one.numbers(column, path).astype(np.float64) for one, path in pairs))
+        found = estimate(*(x.numbers(column, path).astype(np.float64) for x, path in pairs))
         numbers = (found.value, found.error, every * found.tau_int)
         name = column_of(observable, column)
-        result |= {name + ending: one for ending, one in zip(NUMBERS, numbers, strict=True)}
+        result |= {name + ending: number for ending, number in zip(NUMBERS, numbers, strict=True)}
     for one in observable.derived:
         value, error = one.estimate(columns, lattice)
         name = column_of(observable, one.name)
@@ -318,7 +320,7 @@ def ensembles_of(named: Sequence[Path] | None, output: Path | None = None) -> li
     paths = named_or_newest(named)
     files = [path for path in paths if not path.is_dir()]
     folders = runs_of([path for path in paths if path.is_dir()])
-    ensembles = [*([one] for one in folders), *([files] if files else [])]
+    ensembles = [*([folder] for folder in folders), *([files] if files else [])]
     if output and len(ensembles) > 1:
         raise UsageError(
             f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "

@@ -165,7 +165,7 @@ class Scheduler:
             # One of them has failed. The others can be carried out without it.
             self._queue.extendleft((member,) for member in reversed(left))
         elif failure:
-            self.failures |= {one.name: failure for one in left or child.members[:1]}
+            self.failures |= {member.name: failure for member in left or child.members[:1]}
             with suppress(GaugeError):  # a full disk, which may be why the run failed
                 self.averages.scan.record_failures(self.failures)
             for one in left or child.members[:1]:
@@ -214,7 +214,7 @@ class ScanResult:
 
 def _options() -> list[Option]:
     """Return the options of runs, of which axes may have several values, and of additions."""
-    several, added = axes(), [one.option for one in ADDITIONS.values()]
+    several, added = axes(), [x.option for x in ADDITIONS.values()]
     of_runs = [replace(o, each=o.kind) if o.name in several else o for o in run_options()]
     return [*added, *of_runs]
 
@@ -275,7 +275,7 @@ def scan(
     """
     if isinstance(parameters, Parameters):  # its point does not belong to the grid
         shared = parameters.values()
-        needed = {one.name for one in parameters.action.options if one.usual is None}
+        needed = {option.name for option in parameters.action.options if option.usual is None}
         left_out = axes().keys() - needed
         parameters = {name: shared[name] for name in shared if name not in left_out}
     stated: dict[str, Any] = {"beta": beta, "lattice": lattice, "output": output, **options}
@@ -404,7 +404,7 @@ def take_out(asked: ScanRequest) -> ScanResult:
     scan, gone = asked.reduced()
     with closing(RunLock(scan.lock)):
         scan.write()
-    names = in_words(one.name for one in gone)
+    names = in_words(x.name for x in gone)
     console = Console(quiet=asked.execution.quiet)
     console.print(f"taken out of {scan.path}: {names}; their folders stay", soft_wrap=True)
     return gather(asked)
@@ -488,14 +488,14 @@ class MemberState(RunState):
 
 def member_states(members: Sequence[Member], failures: Collection[str] = ()) -> list[MemberState]:
     """Return the states of runs of a scan, with damages of their files."""
-    return [MemberState.of(one, failures, damage=one.damage()) for one in members]
+    return [MemberState.of(member, failures, damage=member.damage()) for member in members]
 
 
 def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[float, int]:
     """Return the fraction of the work of a scan that is done, and what is left in link updates."""
-    links = [one.parameters.links_per_update for one in members]
-    every = sum(one.sweeps * n for one, n in zip(states, links, strict=True))
-    done = sum(min(one.sweep, one.sweeps) * n for one, n in zip(states, links, strict=True))
+    links = [member.parameters.links_per_update for member in members]
+    every = sum(state.sweeps * n for state, n in zip(states, links, strict=True))
+    done = sum(min(state.sweep, state.sweeps) * n for state, n in zip(states, links, strict=True))
     return done / max(1, every), every - done
 
 

@@ -67,8 +67,10 @@ class Tally:
         self.members = members
         self.sweeps = {member.name: member.sweep() for member in members}
         self._first = dict(self.sweeps)
-        states = (state_of(one.run, one.parameters, self.sweeps[one.name]) for one in members)
-        self.again = sum(one.updates_again for one in states)
+        states = (
+            state_of(member.run, member.parameters, self.sweeps[member.name]) for member in members
+        )
+        self.again = sum(state.updates_again for state in states)
         self._paces: defaultdict[Slot, _Pace] = defaultdict(_Pace)
 
     def done(self, member: Member) -> bool:
@@ -243,10 +245,10 @@ def show_progress(
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
     """Return the lines shown at the start: scan, grid, parameters, devices, and a hint."""
     points = scan.points()
-    lattices = dict.fromkeys(str(one.lattice) for one in points)
-    every = [{BETA.name: one.beta, **one.numbers} for one in points]
-    stated = dict.fromkeys(one for p in points for one in (BETA, *p.action.changed, *p.listed))
-    words = [_values(one, sorted({value_at(n, one.name) for n in every})) for one in stated]
+    lattices = dict.fromkeys(str(point.lattice) for point in points)
+    every = [{BETA.name: point.beta, **point.numbers} for point in points]
+    stated = dict.fromkeys(x for p in points for x in (BETA, *p.action.changed, *p.listed))
+    words = [_values(x, sorted({value_at(n, x.name) for n in every})) for x in stated]
     p, verb = scan.parameters, "continues" if any(tally.sweeps.values()) else "begins"
     updates = f"{p.thermalize} + {p.configs * p.separation} updates per run"
     lines = [

@@ -104,22 +104,22 @@ class ScanForecast:
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
-        shown = varied_couplings([one.couplings for one in self.points])
+        shown = varied_couplings([point.couplings for point in self.points])
         needs = ("complete", "updates left", "time", "memory", "disk")
-        table = plain_table(["lattice"], ["β", *(one.short for one in shown), *needs])
-        for one in self.points:
+        table = plain_table(["lattice"], ["β", *(x.short for x in shown), *needs])
+        for point in self.points:
             table.add_row(
-                one.lattice,
-                f"{one.beta:.12g}",
-                *(f"{value_at(one.couplings, each.name):.12g}" for each in shown),
-                f"{one.complete} of {one.chains}",
-                str(one.updates_left),
-                duration(one.seconds),
-                decimal(one.device_bytes),
-                decimal(one.disk_bytes),
+                point.lattice,
+                f"{point.beta:.12g}",
+                *(f"{value_at(point.couplings, each.name):.12g}" for each in shown),
+                f"{point.complete} of {point.chains}",
+                str(point.updates_left),
+                duration(point.seconds),
+                decimal(point.device_bytes),
+                decimal(point.disk_bytes),
             )
         lines = Table.grid(padding=(0, 2))
-        together = ", ".join(_counts([len(one.runs) for one in self.batches])) or "none is left"
+        together = ", ".join(_counts([len(batch.runs) for batch in self.batches])) or "none is left"
         lines.add_row("batches", together)
         lines.add_row("time", f"{duration(self.seconds)}, and the starts of the processes")
         memory = of_free(self.device_bytes, self.free_device_bytes)
@@ -137,8 +137,8 @@ def varied_couplings(points: Sequence[Mapping[str, float]]) -> list[Option]:
 
     Numbers of things in lists, such as quarks, are among them if they differ.
     """
-    values = {one: {each.get(one.name, one.usual) for each in points} for one in couplings()}
-    of_actions = [one for one, found in values.items() if found != {one.usual}]
+    values = {c: {each.get(c.name, c.usual) for each in points} for c in couplings()}
+    of_actions = [name for name, value in values.items() if value != {name.usual}]
     return [*of_actions, *map(number_of_point, differing(points))]
 
 
@@ -178,11 +178,11 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     refusals = list(_refusals(scan, left))
     costs = _costs(packed, slots[0]) if not refusals else {}
     # Without costs, times and memory are 0.
-    batches = [_batch(one, costs.get(_kind(one)), tally) for one in packed]
+    batches = [_batch(x, costs.get(_kind(x)), tally) for x in packed]
     disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
     on_one = sum(slot.device == slots[0].device for slot in slots)
-    memory = sum(sorted((one.device_bytes for one in batches), reverse=True)[:on_one])
-    free = min((one.free_device_bytes for one in costs.values()), default=0)
+    memory = sum(sorted((batch.device_bytes for batch in batches), reverse=True)[:on_one])
+    free = min((cost.free_device_bytes for cost in costs.values()), default=0)
     disk, free_bytes = sum(disks.values()), free_disk(scan.path)
     if memory > free:
         refusals.append(
@@ -197,7 +197,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     points: dict[Point, list[Member]] = {}
     for member in tally.members:
         points.setdefault(member.point, []).append(member)
-    of_run = {name: one for one in batches for name in one.runs}
+    of_run = {name: batch for batch in batches for name in batch.runs}
     return ScanForecast(
         str(scan.path),
         opening(scan, tally, slots),
@@ -209,7 +209,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
         free,
         disk,
         free_bytes,
-        _makespan([one.seconds for one in batches], len(slots)),
+        _makespan([batch.seconds for batch in batches], len(slots)),
         refusals,
     )
 
@@ -290,12 +290,12 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     UsageError, GaugeError
         If the runs cannot be tried on this machine.
     """
-    packed = [(one,) for one in members]
+    packed = [(member,) for member in members]
     costs = _costs(packed, places(execution, None)[0][0])
     minutes, memory = 0.0, 0
-    for one in members:
-        p, cost = one.parameters, costs[_kind((one,))]
-        seconds = math.inf if p.algorithm.labels else cost.seconds(p, one.sweep())
+    for member in members:
+        p, cost = member.parameters, costs[_kind((member,))]
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p, member.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * config_bytes(p))
     minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
@@ -327,9 +327,9 @@ def _point(
         point.numbers,
         len(members),
         sum(map(tally.done, members)),
-        sum(max(0, one.parameters.updates - tally.sweeps[one.name]) for one in members),
-        sum(one.seconds / len(one.runs) for one in batches),
-        max((one.device_bytes for one in batches), default=0),
+        sum(max(0, member.parameters.updates - tally.sweeps[member.name]) for member in members),
+        sum(batch.seconds / len(batch.runs) for batch in batches),
+        max((batch.device_bytes for batch in batches), default=0),
         sum(disks.get(member.name, 0) for member in members),
     )
 
@@ -337,6 +337,6 @@ def _point(
 def _makespan(seconds: Sequence[float], slots: int) -> float:
     """Return when the last batch ends, if each begins as soon as a slot is free."""
     ends = [0.0] * slots
-    for one in seconds:
-        heapq.heappush(ends, heapq.heappop(ends) + one)
+    for second in seconds:
+        heapq.heappush(ends, heapq.heappop(ends) + second)
     return max(ends)

@@ -51,7 +51,7 @@ def axes() -> dict[str, Option]:
     These are the coupling, the lattice and the options of actions; see also `list_axes`.
     """
     found = known_options()
-    return {name: found[name] for name in (*PLACE, *(one.name for one in couplings()))}
+    return {name: found[name] for name in (*PLACE, *(c.name for c in couplings()))}
 
 
 @cache
@@ -60,23 +60,23 @@ def list_axes() -> dict[str, type[OptionItem]]:
 
     They are options of algorithms, such as the dynamical quarks.
     """
-    lists = {one.name: one.items for one in algorithm_options() if one.items}
+    lists = {option.name: option.items for option in algorithm_options() if option.items}
     return {name: kind for name, kind in lists.items() if kind.axes()}
 
 
 @cache
 def numbers_of_things() -> dict[str, Option]:
     """Return the numbers of things in lists that may differ between the points of a grid."""
-    return {one.name: one for kind in list_axes().values() for one in kind.axes()}
+    return {axis.name: axis for kind in list_axes().values() for axis in kind.axes()}
 
 
 @cache
 def number_of_point(name: str) -> Option:
     """Return the option of a number in `Point.numbers`, with a symbol and a tag of its own."""
-    known = {one.name: one for one in couplings()} | numbers_of_things()
+    known = {c.name: c for c in couplings()} | numbers_of_things()
     if name in known:
         return known[name]
-    first = max((one for one in known if re.fullmatch(f"{one}[0-9]+", name)), key=len)
+    first = max((x for x in known if re.fullmatch(f"{x}[0-9]+", name)), key=len)
     number, option = name.removeprefix(first), known[first]
     whose = next(key for key, each in list_axes().items() if option in each.axes())
     symbol, tag = f"{option.short} ({number})", f"{whose}{number}-{option.tag or first}"
@@ -107,12 +107,12 @@ class Point(NamedTuple):
     @property
     def numbers(self) -> dict[str, float]:
         """The values of the options of the action and the numbers of the things, by name."""
-        return {**self.action.values, **{one.name: value for one, value in self.listed.items()}}
+        return {**self.action.values, **{name.name: value for name, value in self.listed.items()}}
 
     @property
     def words(self) -> list[str]:
         """These numbers in words, unless they are usual."""
-        return [one.said(value) for one, value in (self.action.changed | self.listed).items()]
+        return [name.said(value) for name, value in (self.action.changed | self.listed).items()]
 
 
 def numbers_in(columns: Iterable[str]) -> list[Option]:
@@ -120,7 +120,7 @@ def numbers_in(columns: Iterable[str]) -> list[Option]:
 
     They precede that of the lattice.
     """
-    known = {one.name for one in couplings()} | numbers_of_things().keys()
+    known = {c.name for c in couplings()} | numbers_of_things().keys()
     before = takewhile(lambda name: name != "lattice", columns)
     numbered = re.compile(f"({'|'.join(known)})[0-9]*")
     return [number_of_point(name) for name in before if numbered.fullmatch(name)]
@@ -137,9 +137,9 @@ def differing(points: Iterable[Mapping[str, float]]) -> list[str]:
     Numbers that are always equal, such as one chemical potential of all quarks, are represented by
     the first of them.
     """
-    points, actions = list(points), {one.name for one in couplings()}
-    names = dict.fromkeys(name for one in points for name in one if name not in actions)
-    series = {tuple(value_at(one, name) for one in points): name for name in reversed(names)}
+    points, actions = list(points), {c.name for c in couplings()}
+    names = dict.fromkeys(name for point in points for name in point if name not in actions)
+    series = {tuple(value_at(point, name) for point in points): name for name in reversed(names)}
     found = {name for values, name in series.items() if len({*values}) > 1}
     return [name for name in names if name in found]
 
@@ -167,7 +167,7 @@ class Grid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", tuple(dict.fromkeys(self.beta)))
         object.__setattr__(self, "lattice", tuple(dict.fromkeys(self.lattice)))
-        usual = {one.name: (one.usual,) for one in couplings()}
+        usual = {c.name: (c.usual,) for c in couplings()}
         only = {name: tuple(dict.fromkeys(values)) for name, values in self.options.items()}
         only = {name: values for name, values in only.items() if values != usual.get(name)}
         object.__setattr__(self, "options", only)
@@ -190,8 +190,8 @@ class Grid:
         """
         lists = {name: values for name, values in self.options.items() if name in list_axes()}
         own = {name: values for name, values in self.options.items() if name not in lists}
-        actions = [action.with_options(**one) for one in _combinations(own)]
-        algorithms = [algorithm.with_options(**one) for one in _combinations(lists)]
+        actions = [action.with_options(**c) for c in _combinations(own)]
+        algorithms = [algorithm.with_options(**c) for c in _combinations(lists)]
         places = product(self.lattice, actions, algorithms)
         return [Point(beta, *place) for place in places for beta in self.beta]
 
@@ -202,7 +202,7 @@ class Grid:
             "lattice": list(map(str, self.lattice)),
             "chains": self.chains,
             **{
-                name: [str(one) if isinstance(one, Items) else one for one in values]
+                name: [str(value) if isinstance(value, Items) else value for value in values]
                 for name, values in self.options.items()
             },
         }
@@ -222,19 +222,19 @@ class Grid:
     @classmethod
     def from_values(cls, values: dict[str, list[object]]) -> Grid:
         """Return a grid from TOML keys and values."""
-        beta = tuple(float(str(one)) for one in values["beta"])
-        lattice = tuple(Lattice.parse(str(one)) for one in values["lattice"])
-        numbers = {one.name: values[one.name] for one in couplings() if one.name in values}
+        beta = tuple(float(str(value)) for value in values["beta"])
+        lattice = tuple(Lattice.parse(str(value)) for value in values["lattice"])
+        numbers = {c.name: values[c.name] for c in couplings() if c.name in values}
         lists = {name: kind for name, kind in list_axes().items() if name in values}
         options: dict[str, tuple[Any, ...]]
-        options = {name: tuple(float(str(one)) for one in each) for name, each in numbers.items()}
+        options = {name: tuple(float(str(x)) for x in each) for name, each in numbers.items()}
         options |= {name: tuple(map(kind.several, values[name])) for name, kind in lists.items()}
         return cls(beta, lattice, int(str(values["chains"])), options)
 
 
 def _combinations(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Return all combinations of one value for each name."""
-    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+    return [dict(zip(values, x, strict=True)) for x in product(*values.values())]
 
 
 def parse_numbers(text: str, option: Option = BETA) -> tuple[float, ...]:
@@ -342,32 +342,32 @@ def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
         If a value, a range or a thing is invalid.
     """
     templates = list(_templates(kind, value))
-    axes = list(dict.fromkeys(axis for one in templates for axis in one.axes))
+    axes = list(dict.fromkeys(axis for t in templates for axis in t.axes))
     combinations = product(*(values for _, values in axes))
     points = (dict(zip(axes, numbers, strict=True)) for numbers in combinations)
-    return tuple(kind.several([one.at(point) for one in templates]) for point in points)
+    return tuple(kind.several([t.at(point) for t in templates]) for point in points)
 
 
 def is_point_beside(first: Items[Any], other: Items[Any]) -> bool:
     """Return whether lists of things differ in nothing but numbers that may be axes."""
     pairs = zip(first, other, strict=False)
-    return 0 < len(first) == len(other) and all(_rest(one) == _rest(two) for one, two in pairs)
+    return 0 < len(first) == len(other) and all(_rest(x) == _rest(two) for x, two in pairs)
 
 
 def _rest(thing: OptionItem) -> dict[str, Any]:
     """Return the values of a thing that cannot be axes."""
-    names = {one.name for one in thing.axes()}
+    names = {axis.name for axis in thing.axes()}
     return {name: value for name, value in thing.values.items() if name not in names}
 
 
 def _templates(kind: type[OptionItem], value: object) -> Iterator[_Template]:
     """Yield the things of a list, whose numbers may have several values."""
     if isinstance(value, str):
-        yield from (_of_text(kind, one) for one in re.split(kind.between, value) if value.strip())
+        yield from (_of_text(kind, word) for word in re.split(kind.between, value) if value.strip())
     elif isinstance(value, Mapping):
         yield _of_table(kind, value)
     elif isinstance(value, Iterable):
-        yield from (one for each in value for one in _templates(kind, each))
+        yield from (t for each in value for t in _templates(kind, each))
     else:
         yield _Template(kind, value)
 
@@ -380,11 +380,11 @@ def _of_text(kind: type[OptionItem], text: str) -> _Template:
         option = known.get(own)
         if option and equals and re.search("[:,]", numbers):
             axes.append((option.name, parse_numbers(numbers, option)))
-        elif equals and ":" in numbers and any(own == one.name for one in kind.options()):
+        elif equals and ":" in numbers and any(own == option.name for option in kind.options()):
             raise UsageError(
                 f"{name} of {kind.place({})} is '{shortened(numbers)}', but has one value in a "
                 f"scan; numbers that may vary are "
-                f"{in_words([one.written or one.name for one in kind.axes()])}."
+                f"{in_words([axis.written or axis.name for axis in kind.axes()])}."
             )
         else:
             rest.append(word.partition(":")[0])
@@ -404,5 +404,5 @@ def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
 
 
 def _axes_by_name(kind: type[OptionItem]) -> dict[str, Option]:
-    names = {one.name for one in kind.axes()}
-    return {name: one for name, one in kind.placed({}).items() if name in names}
+    names = {axis.name for axis in kind.axes()}
+    return {name: x for name, x in kind.placed({}).items() if name in names}

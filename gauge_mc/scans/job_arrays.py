@@ -133,7 +133,7 @@ class BatchSystem(ABC):
 
     def script(self, array: JobArray) -> str:
         """Return the script of an array, which can also be submitted by hand."""
-        marked = [f"{self.mark} {one}\n" for one in self.directives(array)]
+        marked = [f"{self.mark} {d}\n" for d in self.directives(array)]
         card = f"{quote(str(array.folder))}/{self.index}.toml"
         words = " ".join(filter(None, ["exec", self.launcher, join(COMMAND), card]))
         return f"#!/bin/bash\n{''.join(marked)}{words}\n"
@@ -141,7 +141,9 @@ class BatchSystem(ABC):
     @property
     def known(self) -> set[str]:
         """Options by which those of another batch system are recognised, with underscores."""
-        return {one.replace("-", "_") for one in (*self.cores, *self.memory, *self.common.split())}
+        return {
+            core.replace("-", "_") for core in (*self.cores, *self.memory, *self.common.split())
+        }
 
     def options(self, array: JobArray, usual: Mapping[str, str | None]) -> dict[str, str | None]:
         """Return the options of jobs: those of the user, and others that these do not replace."""
@@ -354,7 +356,7 @@ class HTCondor(BatchSystem):
 
     def script(self, array: JobArray) -> str:
         """Return the submit description of an array."""
-        return "".join(f"{one}\n" for one in self.directives(array))
+        return "".join(f"{d}\n" for d in self.directives(array))
 
 
 def _literal(text: str, quoted: bool = False) -> str:
@@ -426,7 +428,7 @@ class JobRequest:
                 )
             own = key.replace("-", "_")
             others = [] if own in system.known else BATCH_SYSTEMS.values()
-            if other := next((one for one in others if own in one.known), None):
+            if other := next((x for x in others if own in x.known), None):
                 raise UsageError(
                     f"--submit-option: {key} is an option of {other.title} and not of "
                     f"{system.title}; give that of {system.title}, or leave it out."
@@ -458,7 +460,9 @@ class JobRequest:
         """
         memory = self.system.memory
         stated = not memory or self.options.keys() & {*memory}
-        if self.minutes and (stated or any(one.parameters.algorithm.labels for one in members)):
+        if self.minutes and (
+            stated or any(member.parameters.algorithm.labels for member in members)
+        ):
             return self
         try:
             minutes, mib = job_needs(members, execution)
@@ -697,7 +701,9 @@ def _submission(
     Nothing is written if the jobs are refused.
     """
     tally = Tally(scan.members())
-    left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
+    left = [
+        member for member in tally.members if not (tally.done(member) or member.run.holder()[1])
+    ]
     job = array = None
     if left:
         array = ArrayPlan.of(wanted.forecast(left, execution), scan.jobs, left, execution)
@@ -714,7 +720,7 @@ def _submission(
     return Submission(
         str(scan.path),
         job,
-        [str(one.run.path) for one in left],
+        [str(x.run.path) for x in left],
         len(tally.members),
         sum(map(tally.done, tally.members)),
         array.command if array else None,

@@ -62,7 +62,7 @@ def round_trips(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
         The number of round trips that began and ended in this time.
     """
     rungs, last = rungs_of_replicas(replicas), replicas.shape[1] - 1
-    return np.array([_trips(one, last) for one in rungs.T], np.int64)
+    return np.array([_trips(x, last) for x in rungs.T], np.int64)
 
 
 def _trips(rungs: NDArray[np.int64], last: int) -> int:
@@ -83,15 +83,15 @@ def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
     for member in members:
         if member.parameters.tempering:
             runs[member.point._replace(beta=0.0), member.chain].append(member)
-    return [tuple(sorted(each, key=lambda one: one.parameters.beta)) for each in runs.values()]
+    return [tuple(sorted(each, key=lambda x: x.parameters.beta)) for each in runs.values()]
 
 
 def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> list[Member]:
     """Return the runs that are left: those that are not done, and all that exchange with them."""
-    left = {one.name for one in members if not done(one)}
-    again = [each for each in ladders(members) if any(one.name in left for one in each)]
-    left |= {one.name for each in again for one in each}
-    return [one for one in members if one.name in left]
+    left = {member.name for member in members if not done(member)}
+    again = [each for each in ladders(members) if any(x.name in left for x in each)]
+    left |= {x.name for each in again for x in each}
+    return [member for member in members if member.name in left]
 
 
 def check_ladders(scan: Scan, before: Scan) -> None:
@@ -109,7 +109,7 @@ def check_ladders(scan: Scan, before: Scan) -> None:
     UsageError
         If there is only one coupling on some lattice, or one was added where there are runs.
     """
-    known = {one.name: len(each) for each in ladders(before.members()) for one in each}
+    known = {x.name: len(each) for each in ladders(before.members()) for x in each}
     for each in ladders(scan.members()):
         point = each[0].point
         if len(each) < 2:
@@ -117,7 +117,7 @@ def check_ladders(scan: Scan, before: Scan) -> None:
                 f"Tempering exchanges couplings, and on {point.lattice} there is only β = "
                 f"{point.beta:.12g}; give --beta several values, or leave out --tempering."
             )
-        if any(known.get(one.name, len(each)) != len(each) for one in each):
+        if any(known.get(x.name, len(each)) != len(each) for x in each):
             raise UsageError(
                 f"The runs of {scan.path} on {point.lattice} exchange their couplings, so that no "
                 "β can be added or taken out; choose another --output, or another --lattice."
@@ -193,14 +193,14 @@ class LadderReport:
         GaugeError
             If a table of exchanges is damaged.
         """
-        paths = [one.run.table(TEMPERING) for one in runs]
+        paths = [run.run.table(TEMPERING) for run in runs]
         if not all(path.exists() for path in paths):
             return None
         tables = [read_table(path) for path in paths]
         count = min(map(len, tables))
         if not count:
             return None
-        replicas = np.stack([one["replica"][:count] for one in tables], axis=1)
+        replicas = np.stack([table["replica"][:count] for table in tables], axis=1)
         try:
             trips = round_trips(replicas.astype(np.int64))
         except ValueError as error:
@@ -219,7 +219,7 @@ class LadderReport:
         )
 
     def __str__(self) -> str:
-        rates = ", ".join(str(one.acceptance) for one in self.pairs)
+        rates = ", ".join(str(pair.acceptance) for pair in self.pairs)
         return f"{self.lattice}, chain {self.chain}: acceptance {rates}; {self.sentence}"
 
     @property
@@ -238,7 +238,7 @@ def _pair(runs: Sequence[Member], tables: Sequence[TableData], lower: int) -> Ne
     """Return the acceptance of a run and the next one."""
     table = tables[lower]
     accepted = table["accepted"][table["partner"] == lower + 1]
-    this, other = (one.parameters.beta for one in runs[lower : lower + 2])
+    this, other = (run.parameters.beta for run in runs[lower : lower + 2])
     return NeighbourAcceptance(this, other, accepted.size, estimate(accepted.astype(np.float64)))
 
 

@@ -99,7 +99,7 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     number = per_device or 1
     devices: dict[str, tuple[tuple[str, str | int], ...]]
     if choices[0].numbered:
-        devices = {one.name: (("devices", f"{one.ordinal},"),) for one in choices}
+        devices = {choice.name: (("devices", f"{choice.ordinal},"),) for choice in choices}
     else:
         if len(choices) > 1:
             raise UsageError(

@@ -73,8 +73,8 @@ ADDITIONS: Registry[ScanAddition] = Registry(
     "addition to scans",
     __name__,
     ScanAddition,
-    lambda one: check_named(one.name, one.option),
-    options=lambda one: (one.option,),
+    lambda x: check_named(x.name, x.option),
+    options=lambda x: (x.option,),
 )
 
 
@@ -111,9 +111,9 @@ class ScanRequest:
         values = flat(values)
         words = {name: _words(values[name]) for name in axes() if values.get(name) is not None}
         shared = {name: value for name, value in values.items() if name not in axes()}
-        for one in couplings():
-            if one.usual is None and one.name in words:
-                shared[one.name] = parse_numbers(words[one.name], one)[0]
+        for coupling in couplings():
+            if coupling.usual is None and coupling.name in words:
+                shared[coupling.name] = parse_numbers(words[coupling.name], coupling)[0]
         kinds = {name: kind for name, kind in list_axes().items() if shared.get(name)}
         lists = {name: lists_of(kind, shared[name]) for name, kind in kinds.items()}
         shared |= {name: each[0] for name, each in lists.items()}
@@ -159,7 +159,7 @@ class ScanRequest:
         varying = {name for grid in there.grids for name in grid.options}
         points = {}
         for name, each in self.lists.items():
-            if name in known and all(is_point_beside(known[name], one) for one in each):
+            if name in known and all(is_point_beside(known[name], x) for x in each):
                 del values[name]
                 if name in varying or each != (known[name],):
                     points[name] = each
@@ -175,18 +175,18 @@ class ScanRequest:
         GaugeError
             If a complete run has not measured the Polyakov loop and its action.
         """
-        chosen = [one for name, one in ADDITIONS.items() if values.get(name)]
+        chosen = [x for name, x in ADDITIONS.items() if values.get(name)]
         if not chosen:
             return self
         there = Scan.read(self.path)
-        return replace(self, more=[grid for one in chosen for grid in one.points(there, self.skip)])
+        return replace(self, more=[grid for x in chosen for grid in x.points(there, self.skip)])
 
     def growth(self) -> str | None:
         """Return in a sentence how many runs the request adds to an existing scan, if any."""
         if not Scan(self.path, Parameters()).exists():
             return None
-        before = [one.name for one in Scan.read(self.path).members()]
-        names = [one.name for one in self.scan().members() if one.name not in {*before}]
+        before = [member.name for member in Scan.read(self.path).members()]
+        names = [member.name for member in self.scan().members() if member.name not in {*before}]
         which = in_words([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
         count = f"adds {counted(len(names), 'run')} to {self.path}, which has {len(before)}"
         return f"{count}: {which}" if names else None
@@ -208,7 +208,11 @@ class ScanRequest:
                 "grid name, and nothing else; give these only."
             )
         members = there.members()
-        gone = [one for one in members if all(_value(one, key) in wanted[key] for key in wanted)]
+        gone = [
+            member
+            for member in members
+            if all(_value(member, key) in wanted[key] for key in wanted)
+        ]
         if not gone or len(gone) == len(members):
             raise UsageError(
                 f"--remove would take out {len(gone)} of the {len(members)} runs of {self.path}; "
@@ -216,7 +220,7 @@ class ScanRequest:
             )
         for one in gone:
             refuse_in_use(one.run.lock)
-        scan = replace(there, removed=(*there.removed, *(one.name for one in gone)))
+        scan = replace(there, removed=(*there.removed, *(x.name for x in gone)))
         check_ladders(scan, there)
         return scan, gone
 
@@ -267,8 +271,8 @@ class ScanRequest:
         from gauge_mc.scans.averages import check_skip
 
         check_skip(self.skip, self.scan().parameters)
-        left = [one.parameters for one in self.scan().members() if not one.begun()]
-        for parameters in {(one.lattice, one.algorithm): one for one in left}.values():
+        left = [member.parameters for member in self.scan().members() if not member.begun()]
+        for parameters in {(x.lattice, x.algorithm): x for x in left}.values():
             check_start(parameters)
             for item in parameters.measure:
                 observable_along(item, parameters)

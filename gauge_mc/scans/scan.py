@@ -210,9 +210,9 @@ class Scan:
         """
         shared = self.parameters.action.values
         own = {
-            one: value
-            for one, value in point.action.changed.items()
-            if one.usual is not None or value != shared[one.name]
+            name: value
+            for name, value in point.action.changed.items()
+            if name.usual is not None or value != shared[name.name]
         }
         several = self.grids[0].options.keys() & list_axes()
         stated = several or point.algorithm != self.parameters.algorithm
@@ -221,7 +221,11 @@ class Scan:
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
         points: dict[Point, int] = {}
-        left = ((one.point, one.chain) for one in self.members()) if self.removed else self._keys()
+        left = (
+            ((member.point, member.chain) for member in self.members())
+            if self.removed
+            else self._keys()
+        )
         for point, chain in left:
             points[point] = max(chain, points.get(point, 0))
         return points
@@ -279,10 +283,10 @@ class Scan:
 
         Lists are left out if they are those of the parameters everywhere.
         """
-        shared, values = self.parameters.algorithm.values, [one.action.values for one in points]
-        found = {name: tuple(dict.fromkeys(one[name] for one in values)) for name in values[0]}
+        shared, values = self.parameters.algorithm.values, [point.action.values for point in points]
+        found = {name: tuple(dict.fromkeys(value[name] for value in values)) for name in values[0]}
         for name in list_axes().keys() & shared.keys():
-            lists = tuple(dict.fromkeys(one.algorithm.values[name] for one in points))
+            lists = tuple(dict.fromkeys(point.algorithm.values[name] for point in points))
             found |= {name: lists} if lists != (shared[name],) else {}
         return found
 
@@ -301,7 +305,7 @@ class Scan:
     def continued(self, values: Mapping[str, object]) -> Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
         members = self.members() if "configs" in values else []
-        done = max((updates_there(one.run, one.parameters) for one in members), default=0)
+        done = max((updates_there(member.run, member.parameters) for member in members), default=0)
         shared = self.parameters.continued(values, f"The scan {self.path}", done)
         return dataclasses.replace(self, parameters=shared)
 
@@ -381,7 +385,7 @@ class Scan:
         An option of the action that has no default is kept, with its first value in the grid.
         """
         values = self.parameters.values()
-        needed = {one.name for one in self.parameters.action.options if one.usual is None}
+        needed = {option.name for option in self.parameters.action.options if option.usual is None}
         varying = axes().keys() - needed
         return {name: value for name, value in values.items() if name not in varying}
 
@@ -409,7 +413,7 @@ def default_path(parameters: Parameters, numbers: Mapping[str, Sequence[Any]]) -
         Couplings, lattices and values of options of the action of the grid, by name.
     """
     p = parameters
-    lattices = sorted(numbers.get("lattice", [p.lattice]), key=lambda one: one.sites)
+    lattices = sorted(numbers.get("lattice", [p.lattice]), key=lambda x: x.sites)
     words = [_span(BETA, numbers.get(BETA.name, [p.beta]))]
     words.append("-".join(map(str, dict.fromkeys([lattices[0], lattices[-1]]))))
     for option in couplings():
@@ -482,7 +486,7 @@ def runs_of(paths: Sequence[Path]) -> list[Path]:
     runs: list[Path] = []
     for path in paths:
         if Scan(path, Parameters()).exists():
-            begun = [one.run.path for one in Scan.read(path).members() if one.run.begun()]
+            begun = [member.run.path for member in Scan.read(path).members() if member.run.begun()]
             if not begun:
                 raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
             runs += begun
@@ -495,10 +499,10 @@ def runs_in(folder: Path) -> list[Path]:
     """Return the runs in a folder that is itself no run and has no tables, chain 2 before 10."""
     if not folder.is_dir() or not is_of_no_run(folder):
         return []
-    return sorted((one.parent for one in folder.glob("*/run.toml")), key=_natural_order)
+    return sorted((path.parent for path in folder.glob("*/run.toml")), key=_natural_order)
 
 
 def _natural_order(path: Path) -> list[str | int]:
     """Return a key that sorts names by the numbers in them, such as chain 2 before chain 10."""
     parts = re.split("([0-9]+)", path.name)
-    return [int(one) if one.isdecimal() else one for one in parts]
+    return [int(part) if part.isdecimal() else part for part in parts]

@@ -244,13 +244,13 @@ class DirectedSmearing(Smearing):
 
 
 SMEARINGS: Registry[type[Smearing]] = Registry(
-    "smearing", __name__, Smearing, options=lambda one: one.options
+    "smearing", __name__, Smearing, options=lambda x: x.options
 )
 
 
 def smearing_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return all smearings, as named in messages, and their options."""
-    return [(f"the smearing {name}", one.options) for name, one in SMEARINGS.items()]
+    return [(f"the smearing {name}", x.options) for name, x in SMEARINGS.items()]
 
 
 def smearing_options() -> tuple[Option, ...]:
@@ -309,10 +309,10 @@ def make_smearing(
         return None
     if NO_SMEARING in items:
         raise UsageError(f"--smear {NO_SMEARING} excludes other smearings; leave one of them out.")
-    parts = [_SmearingText.parse(one) if isinstance(one, str) else one for one in items]
+    parts = [_SmearingText.parse(item) if isinstance(item, str) else item for item in items]
     first = parts[0]
     if given and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
-        if given[0] not in {one.name for one in SMEARINGS[first.name].options}:
+        if given[0] not in {option.name for option in SMEARINGS[first.name].options}:
             raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {first.name}.")
         raise UsageError(
             f"--{given[0].replace('_', '-')} is for one --smear without parameters; give the "
@@ -321,7 +321,7 @@ def make_smearing(
     steps = [step for part in parts for step in _steps(part, values)]
     if len(steps) == 1 and steps[0][1] is None:
         return steps[0][0]
-    return SmearingSequence(tuple((one, 1 if times is None else times) for one, times in steps))
+    return SmearingSequence(tuple((x, 1 if times is None else times) for x, times in steps))
 
 
 def _steps(
@@ -379,5 +379,5 @@ class _SmearingText:
                     "and other parameters as OPTION=VALUE."
                 )
             words[n] = f"{name}={word}"
-        placed = [replace(one, place=whose) for one in kind.options]
+        placed = [replace(option, place=whose) for option in kind.options]
         return kind.from_options(parse_options(placed, words, whose, "in its parameters"))

@@ -331,14 +331,14 @@ def last_row(rows: Matrices) -> Matrices:
     minors: dict[tuple[int, ...], Any] = {(column,): rows[:, 0, column] for column in range(n)}
     for k in range(1, n - 1):
         minors = {
-            chosen: sum(
-                (-1) ** (k + i) * rows[:, k, column] * minors[chosen[:i] + chosen[i + 1 :]]
-                for i, column in enumerate(chosen)
+            c: sum(
+                (-1) ** (k + i) * rows[:, k, column] * minors[c[:i] + c[i + 1 :]]
+                for i, column in enumerate(c)
             )
-            for chosen in combinations(range(n), k + 1)
+            for c in combinations(range(n), k + 1)
         }
     others = reversed(list(combinations(range(n), n - 1)))  # without column 0, 1, ...
-    cofactors = [(-1) ** (n - 1 + j) * minors[chosen] for j, chosen in enumerate(others)]
+    cofactors = [(-1) ** (n - 1 + j) * minors[x] for j, x in enumerate(others)]
     return np.stack(cofactors, axis=-1).conj()[:, np.newaxis]
 
 
@@ -383,7 +383,7 @@ def trace_sums(
     """
     x, y, z = extents
     n = links.shape[-1]
-    here, above = (one.reshape(z, y, x, 4, n, n) for one in (links, following))
+    here, above = (link.reshape(z, y, x, 4, n, n) for link in (links, following))
 
     def ahead(direction: int, mu: int) -> Matrices:
         """Return the links along `direction` that leave the neighbours ahead along `mu`."""

@@ -101,7 +101,7 @@ class StageSteps(NamedTuple):
     @property
     def steps(self) -> list[ChainSteps]:
         """All kicks of the gauge action, and all drifts."""
-        shifted = [step for one in self.shifted for step in (*one.moves, *one.kicks)]
+        shifted = [step for x in self.shifted for step in (*x.moves, *x.kicks)]
         return [*shifted, *self.last, *self.moves]
 
 
@@ -120,12 +120,12 @@ def schedule(
     trajectories : sequence of iterable of Kick or Drift
         The trajectory of every chain.
     """
-    each = [[*stages(levels, one)] for one in trajectories]
-    before = [max(n for n, one in enumerate(own) if one.gauge is not None) for own in each]
+    each = [[*stages(levels, t)] for t in trajectories]
+    before = [max(n for n, y in enumerate(x) if y.gauge is not None) for x in each]
     last = max(before)
     waiting = [
-        [*own[:count], *[None] * (last - count), *own[count:]]
-        for own, count in zip(each, before, strict=True)
+        [*x[:count], *[None] * (last - count), *x[count:]]
+        for x, count in zip(each, before, strict=True)
     ]
     order = [name for level in levels for name in level]
     now, found = [START] * len(each), []
@@ -155,10 +155,10 @@ def schedule(
         found.append(
             StageSteps(
                 start,
-                [_shifted_steps(names, own, start) for names, own in shifts.items()],
+                [_shifted_steps(names, shift, start) for names, shift in shifts.items()],
                 [(name, kicks[name]) for name in order if name in kicks],
-                [ChainSteps(field, field, True, tuple(own)) for field, own in ending.items()],
-                [ChainSteps(*key, tuple(own)) for key, own in moves.items()],
+                [ChainSteps(field, field, True, tuple(x)) for field, x in ending.items()],
+                [ChainSteps(*key, tuple(move)) for key, move in moves.items()],
             )
         )
     return found, tuple(now)
@@ -174,15 +174,15 @@ def _shifted_steps(
     gauge = GAUGE in names
     moves, last = [], []
     for field in sorted({now[n] for n in kicks}):
-        own = {n: one for n, one in kicks.items() if now[n] == field}
-        steps = [(n, KickAndDrift(one.shift if gauge else None, 1.0)) for n, one in own.items()]
+        own = {n: kick for n, kick in kicks.items() if now[n] == field}
+        steps = [(n, KickAndDrift(x.shift if gauge else None, 1.0)) for n, x in own.items()]
         moves.append(ChainSteps(field, other(field), gauge, tuple(steps)))
-        alone = tuple((n, KickAndDrift(one.size, 0.0)) for n, one in own.items())
+        alone = tuple((n, KickAndDrift(x.size, 0.0)) for n, x in own.items())
         last += [ChainSteps(other(field), other(field), True, alone)] if gauge else []
     return ShiftedSteps(
-        tuple(one for one in names if one != GAUGE),
-        {n: one.shift for n, one in kicks.items()},
-        {n: one.size for n, one in kicks.items()},
+        tuple(name for name in names if name != GAUGE),
+        {n: kick.shift for n, kick in kicks.items()},
+        {n: kick.size for n, kick in kicks.items()},
         tuple(other(field) if n in kicks else field for n, field in enumerate(now)),
         moves,
         last,
@@ -210,20 +210,20 @@ def stages(levels: Sequence[Sequence[str]], moves: Iterable[Move]) -> Iterator[K
     kicks: list[Kick] = []
 
     def stage(drift: Drift | None) -> KicksAndDrift:
-        plain = [one for one in kicks if not one.shift]
-        acting = [(term, one.size) for one in plain for term in levels[one.level]]
+        plain = [kick for kick in kicks if not kick.shift]
+        acting = [(term, x.size) for x in plain for term in levels[x.level]]
         own = [size for term, size in acting if term == GAUGE]
-        others = [one for one in acting if one[0] != GAUGE]
+        others = [x for x in acting if x[0] != GAUGE]
         shifted = [
-            ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
+            ShiftedKick(levels[kick.level], kick.size, kick.shift) for kick in kicks if kick.shift
         ]
         return KicksAndDrift(shifted, others, own[0] if own else None, drift)
 
-    for one in moves:
-        if isinstance(one, Kick):
-            kicks.append(one)
+    for move in moves:
+        if isinstance(move, Kick):
+            kicks.append(move)
         else:
-            yield stage(one)
+            yield stage(move)
             kicks = []
     if kicks:
         yield stage(None)

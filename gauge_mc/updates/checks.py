@@ -106,7 +106,7 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: 
 def described(coupling: Coupling, group: Group) -> tuple[object, ...]:
     """Return what staples and value of an action depend on, besides its kernels."""
     weights = coupling.action.weights.items()
-    return sorted(coupling.coefficients(group).items()), [(one.kinds, own) for one, own in weights]
+    return sorted(coupling.coefficients(group).items()), [(x.kinds, y) for x, y in weights]
 
 
 def check_once(
@@ -128,7 +128,7 @@ def check_once(
     check : callable
         Raises `GaugeError` if the check is not passed.
     """
-    variants = [(one, one.narrowed(slab.variant(*choices))) for one, choices in kernels]
+    variants = [(x, x.narrowed(slab.variant(*choices))) for x, choices in kernels]
     key = repr(([variant for _, variant in variants], details, type(slab.device).__name__))
     if key in _passed:
         return
@@ -166,7 +166,7 @@ def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
     smaller = [[m for m in range(n % period, n, period) if m >= least] + [n] for n in (x, y, z)]
     long = next(m for m in range(t % period, t + 4 * period, period) if m >= 2 * depth + 2)
     candidates = (Lattice(a, b, c, long) for a, b, c in sorted(product(*smaller), key=math.prod))
-    return next(one for one in candidates if math.prod(split_lanes(one, most)) == lanes)
+    return next(c for c in candidates if math.prod(split_lanes(c, most)) == lanes)
 
 
 class _UpdateCheck:
@@ -284,7 +284,7 @@ class _UpdateCheck:
         colours = self._slab.group.colours
         shape = (MATRICES, colours, colours)
         gaussian = random.normal(size=shape) + 1j * random.normal(size=shape)
-        unitary = np.stack([np.linalg.qr(one)[0] for one in gaussian])
+        unitary = np.stack([np.linalg.qr(x)[0] for x in gaussian])
         unitary[:, -1] /= np.linalg.det(unitary)[:, np.newaxis]
         rows = stored_reals(self._slab, unitary)
         return rows[random.integers(MATRICES, size=self._shape[:-1])]
@@ -379,7 +379,10 @@ def check_force(field: Field, coupling: Coupling, replicas: Choice) -> None:
     choices = action.choice, replicas
     check_once(
         slab,
-        [(one, choices) for one in (KICK, KICK_AND_DRIFT, *(one.kernel for one in action.loops))],
+        [
+            (kernel, choices)
+            for kernel in (KICK, KICK_AND_DRIFT, *(loop.kernel for loop in action.loops))
+        ],
         (lattice, action.halo_depth, *described(unit, field.group)),
         lambda: _ForceCheck(slab, lattice, unit, choices).check(),
     )

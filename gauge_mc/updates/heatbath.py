@@ -92,10 +92,10 @@ def heatbath_sweep(
     UsageError
         See `heatbath`.
     """
-    for one in couplings:
-        if not one.beta > 0 or one.beta == float("inf"):
-            raise UsageError(f"beta is {one.beta}; it must be positive and finite.")
-        one.check_precision(field.group, field.precision)
+    for coupling in couplings:
+        if not coupling.beta > 0 or coupling.beta == float("inf"):
+            raise UsageError(f"beta is {coupling.beta}; it must be positive and finite.")
+        coupling.check_precision(field.group, field.precision)
     norms = norms_of(field.precision, version)
     check_independence(field, couplings[0], OVERRELAXATION, norms)
     chosen, first, several = couplings[0].action, randoms[0], len(couplings) > 1
@@ -110,7 +110,7 @@ def heatbath_sweep(
         memory = (keys_in_memory(field, randoms), own)
 
     def values(number: int) -> dict[str, object]:
-        keys, actions = (one.address for one in memory) if memory else (None, None)
+        keys, actions = (x.address for x in memory) if memory else (None, None)
         given = {"stream": first.stream(number), "action": coefficients}
         return {**given, "keys": keys, "actions": actions}
 
@@ -165,7 +165,7 @@ def overrelaxation_sweep(
         See `overrelax`.
     """
     # beta multiplies all coefficients and does not affect a reflection.
-    relative = tuple(replace(one, beta=1.0) for one in couplings)
+    relative = tuple(replace(c, beta=1.0) for c in couplings)
     first = relative[0]
     chosen, coefficients = first.action, first.coefficients(field.group)
     norms = norms_of(field.precision, version)

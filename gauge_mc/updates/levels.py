@@ -65,13 +65,13 @@ class Integrator:
     @property
     def forces(self) -> int:
         """Number of forces in a step; kicks at both ends are shared with the neighbouring steps."""
-        kicks = sum(one.forces for one in self.step if isinstance(one, Kick))
+        kicks = sum(x.forces for x in self.step if isinstance(x, Kick))
         return kicks - isinstance(self.step[0], Kick)
 
     @property
     def largest_drift(self) -> float:
         """The largest drift of a trajectory in units of the step, without its sign."""
-        return max(abs(one.size) for one in self.trajectory(2, 2) if isinstance(one, Drift))
+        return max(abs(x.size) for x in self.trajectory(2, 2) if isinstance(x, Drift))
 
     def trajectory(self, length: float, steps: int) -> list[Move]:
         """Return the kicks and drifts of a trajectory; neighbours of one kind are joined.
@@ -84,12 +84,12 @@ class Integrator:
             Number of steps, at least 1.
         """
         moves: list[Move] = []
-        for one in self.step * steps:
-            if moves and isinstance(moves[-1], type(one)):
-                moves.append(replace(one, size=one.size + moves.pop().size))
+        for step in self.step * steps:
+            if moves and isinstance(moves[-1], type(step)):
+                moves.append(replace(step, size=step.size + moves.pop().size))
             else:
-                moves.append(one)
-        return [_scaled(one, length, steps) for one in moves]
+                moves.append(step)
+        return [_scaled(move, length, steps) for move in moves]
 
 
 def _scaled(one: Move, length: float, steps: int) -> Move:
@@ -351,19 +351,19 @@ def check_levels(levels: Sequence[TrajectoryLevel]) -> None:
     """
     if len(levels) > MOST_LEVELS:
         raise UsageError(f"--levels has {len(levels)} levels; give at most {MOST_LEVELS}.")
-    for n, one in enumerate(levels[1:], 1):
-        if not one.steps:
+    for n, level in enumerate(levels[1:], 1):
+        if not level.steps:
             raise UsageError(
                 f"--levels says no steps for level {n}; give them, as in omf2:5,omf2:4, because "
                 "only those of the first level (0) can be found."
             )
-    if sum(one.gauge for one in levels) > 1:
+    if sum(level.gauge for level in levels) > 1:
         raise UsageError("--levels has the gauge action on several levels; choose one.")
 
 
 def gauge_level(levels: Sequence[TrajectoryLevel]) -> int:
     """Return the number of the level of the gauge action."""
-    return next((n for n, one in enumerate(levels) if one.gauge), max(len(levels) - 1, 0))
+    return next((n for n, level in enumerate(levels) if level.gauge), max(len(levels) - 1, 0))
 
 
 @dataclass(frozen=True)
@@ -394,17 +394,17 @@ class TimeScales:
         """
         return cls(
             tuple(
-                INTEGRATORS[one.integrator] if one.integrator else integrator
-                for one in levels or (TrajectoryLevel(),)
+                INTEGRATORS[level.integrator] if level.integrator else integrator
+                for level in levels or (TrajectoryLevel(),)
             ),
-            tuple(one.steps for one in levels[1:]),
+            tuple(level.steps for level in levels[1:]),
             frozenset(acting),
         )
 
     @property
     def order(self) -> int:
         """Power of the step with which the change of the energy decreases."""
-        return min(one.order for n, one in enumerate(self.integrators) if n in self.acting)
+        return min(i.order for n, i in enumerate(self.integrators) if n in self.acting)
 
     def trajectory(self, length: float, steps: int) -> list[Move]:
         """Return the kicks and drifts of a trajectory.
@@ -427,28 +427,28 @@ class TimeScales:
     @property
     def largest_drift(self) -> float:
         """The largest drift of a trajectory in units of the outermost step, without its sign."""
-        return max(abs(one.size) for one in self.trajectory(2, 2) if isinstance(one, Drift))
+        return max(abs(x.size) for x in self.trajectory(2, 2) if isinstance(x, Drift))
 
     def has_bare_drifts(self, level: int) -> bool:
         """Return whether there are drifts that no kick of a level precedes."""
         moves = self.trajectory(2, 2)
         return any(
-            isinstance(one, Drift) and (not n or moves[n - 1] != Kick(moves[n - 1].size, level))
-            for n, one in enumerate(moves)
+            isinstance(move, Drift) and (not n or moves[n - 1] != Kick(moves[n - 1].size, level))
+            for n, move in enumerate(moves)
         )
 
     def forces(self, steps: int) -> dict[int, int]:
         """Return the number of forces of a trajectory for every level on which there is one."""
-        kicks = [one for one in self.trajectory(1, steps) if isinstance(one, Kick)]
+        kicks = [x for x in self.trajectory(1, steps) if isinstance(x, Kick)]
         return {
-            level: sum(one.forces for one in kicks if one.level == level)
+            level: sum(kick.forces for kick in kicks if kick.level == level)
             for level in sorted(self.acting)
         }
 
     @property
     def shifted(self) -> bool:
         """Whether there are kicks with the force of shifted links."""
-        return any(isinstance(one, Kick) and one.shift for one in self.trajectory(1, 1))
+        return any(isinstance(x, Kick) and x.shift for x in self.trajectory(1, 1))
 
     def _nested(self, length: float, steps: Sequence[int], level: int) -> Iterator[Move]:
         """Yield the moves of a level and of those below it."""
@@ -463,7 +463,7 @@ class TimeScales:
 
 def _joined(moves: Iterable[Move], acting: Collection[int]) -> Iterator[Move]:
     """Join neighbouring drifts, and kicks of a level, because kicks commute with each other."""
-    left = (one for one in moves if isinstance(one, Drift) or one.level in acting)
+    left = (move for move in moves if isinstance(move, Drift) or move.level in acting)
     for kind, group in groupby(left, type):
         sizes: dict[tuple[int, float], float] = {}
         for one in group:

@@ -190,16 +190,15 @@ class MovingChains:
         dynamics = self.dynamics
         for random in self.randoms:
             random.step += 1
-        plan = self._plan(tuple(one.steps for one in self.tuners))
+        plan = self._plan(tuple(tuner.steps for tuner in self.tuners))
         dynamics.update_halos()
         # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = dynamics.begin_momenta()
         before = self.actions or dynamics.begin_actions(dynamics.start)()
         outcomes, after = self._move(plan, draw, before)
-        dynamics.accept([one.accepted for one in outcomes], plan.ends)
+        dynamics.accept([o.accepted for o in outcomes], plan.ends)
         self.actions = [
-            new if one.accepted else old
-            for one, new, old in zip(outcomes, after, before, strict=True)
+            new if o.accepted else old for o, new, old in zip(outcomes, after, before, strict=True)
         ]
         return outcomes
 
@@ -209,28 +208,28 @@ class MovingChains:
         """Do a trajectory of every chain; return the outcomes and the gauge actions at the end."""
         dynamics, terms, failures = self.dynamics, self.dynamics.terms, Failures()
         dynamics.show(dynamics.start)
-        others_before = [one.draw(self.randoms, failures) for one in terms]
+        others_before = [term.draw(self.randoms, failures) for term in terms]
         moving, actions = dynamics.begin(plan, failures), dynamics.begin_actions(plan.ends)
         others_after = []
         if len(failures.errors) < len(before):
             dynamics.show(plan.ends)
-            others_after = [one.actions(failures) for one in terms]
+            others_after = [term.actions(failures) for term in terms]
         drawn, forces, after = draw(), moving(), actions()
         outcomes = []
-        for n, own in enumerate(forces):
-            if own is None:
+        for n, force in enumerate(forces):
+            if force is None:
                 outcomes.append(self._fail(n, str(failures.errors[n]), drawn[n], before[n]))
                 continue
-            start = total([drawn[n].kinetic, before[n], *(one[n] for one in others_before)])
-            end = total([own.kinetic, after[n], *(one[n] for one in others_after)])
+            start = total([drawn[n].kinetic, before[n], *(x[n] for x in others_before)])
+            end = total([force.kinetic, after[n], *(x[n] for x in others_after)])
             change, steps = end.minus(start), self.tuners[n].steps
             if terms:
                 self.numbers[n][FAILURES] = 0
             step = self.randoms[n].step
             probability, accepted = decided(change, drawn[n].uniform, step, self.tuners[n])
-            action, kinetic = float(after[n] if accepted else before[n]), float(own.kinetic)
+            action, kinetic = float(after[n] if accepted else before[n]), float(force.kinetic)
             counts, measured = self._iterations(n), self._measured(n)
-            found = change, accepted, probability, steps, action, kinetic, own, counts, measured
+            found = change, accepted, probability, steps, action, kinetic, force, counts, measured
             outcomes.append(Outcome(*found))
         return outcomes, after
 
@@ -246,18 +245,18 @@ class MovingChains:
 
     def _iterations(self, n: int) -> list[int]:
         """Return the numbers of iterations of the terms of a chain."""
-        return [int(one.iterations[n]) for one in self.dynamics.terms]
+        return [int(term.iterations[n]) for term in self.dynamics.terms]
 
     def _measured(self, n: int) -> list[tuple[float, ...]]:
         """Return what the terms of a chain have measured."""
-        return [one.measured(n) for one in self.dynamics.terms]
+        return [term.measured(n) for term in self.dynamics.terms]
 
     def _plan(self, steps: tuple[int, ...]) -> TrajectoryPlan:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""
         if steps not in self._plans:
             self._plans.clear()
             made = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
-            self._plans[steps] = self.dynamics.plan(self.levels, [made[one] for one in steps])
+            self._plans[steps] = self.dynamics.plan(self.levels, [made[step] for step in steps])
         return self._plans[steps]
 
 
@@ -287,13 +286,11 @@ class Forces(NamedTuple):
 
     def mean(self, name: str) -> float:
         """Return the root mean square of a force, over links and kicks."""
-        return math.sqrt(
-            math.fsum(one.mean * one.mean for one in self.of[name]) / len(self.of[name])
-        )
+        return math.sqrt(math.fsum(x.mean * x.mean for x in self.of[name]) / len(self.of[name]))
 
     def largest(self, name: str) -> float:
         """Return the largest force on a link."""
-        return max(one.largest for one in self.of[name])
+        return max(x.largest for x in self.of[name])
 
 
 @dataclass
@@ -355,13 +352,13 @@ class _Notes:
 
     def take(self, name: str, forces: Mapping[int, Force]) -> None:
         """Take note of the forces of a term."""
-        for n, one in forces.items():
-            self._found[n].setdefault(name, []).append(one)
+        for n, force in forces.items():
+            self._found[n].setdefault(name, []).append(force)
         self.latest.update(forces)
 
     def begin(self, kicks: Iterable[Callable[[], BegunKick]]) -> None:
         """Begin kicks of the gauge action, for which `wait` waits."""
-        self._begun = [one() for one in kicks]
+        self._begun = [kick() for kick in kicks]
 
     def wait(self) -> None:
         """Wait for kicks that have begun."""
@@ -373,8 +370,8 @@ class _Notes:
         """Return the forces of every chain; None if a solver has failed."""
         self.wait()
         return [
-            None if n in failures.errors else Forces(self.latest[n].kinetic, own)
-            for n, own in enumerate(self._found)
+            None if n in failures.errors else Forces(self.latest[n].kinetic, x)
+            for n, x in enumerate(self._found)
         ]
 
 
@@ -472,7 +469,7 @@ class MolecularDynamics:
         begun = {now: begin_actions(self._fields[now], couplings, str(now)) for now in {*ends}}
 
         def actions() -> list[Energy]:
-            found = {now: one() for now, one in begun.items()}
+            found = {now: x() for now, x in begun.items()}
             return [found[now][n] for n, now in enumerate(ends)]
 
         return actions
@@ -517,17 +514,17 @@ class MolecularDynamics:
             `gauge_mc.updates.levels.trajectory`.
         """
         done, ends = schedule(levels, trajectories)
-        steps = [*dict.fromkeys(n for one in done for n in one.steps)]
+        steps = [*dict.fromkeys(n for x in done for n in x.steps)]
         memory = self.gauge.in_memory(self._fields[START], steps)
-        moves = {step: [*self._moves(step, memory)] for one in done for step in one.moves}
+        moves = {step: [*self._moves(step, memory)] for x in done for step in x.moves}
         made = [
             TrajectoryStage(
-                one,
-                [self._shifted_stage(own, memory) for own in one.shifted],
-                [self._kick(step, memory) for step in one.last],
-                [launch for step in one.moves for launch in moves[step]],
+                y,
+                [self._shifted_stage(x, memory) for x in y.shifted],
+                [self._kick(step, memory) for step in y.last],
+                [launch for step in y.moves for launch in moves[step]],
             )
-            for one in done
+            for y in done
         ]
         return TrajectoryPlan(ends, memory, made)
 
@@ -550,7 +547,7 @@ class MolecularDynamics:
             the next trajectory.
         """
         notes, memory = _Notes(self.chains), self._memory
-        terms = {one.title: one for one in self.terms}
+        terms = {term.title: term for term in self.terms}
         for stage in plan.stages:
             if len(failures.errors) == self.chains:
                 break
@@ -588,7 +585,7 @@ class MolecularDynamics:
         failures : Failures
             See `begin`.
         """
-        steps, terms = stage.steps, [one for one in self.terms if one.title in stage.steps.terms]
+        steps, terms = stage.steps, [term for term in self.terms if term.title in stage.steps.terms]
         memory = self._memory
         memory.shift.clear()
         if terms:
@@ -622,7 +619,7 @@ class MolecularDynamics:
             return
         slab, pairs = links.slabs[0], [*zip(accepted, ends, strict=True)]
         for now, source in enumerate(self._memory.fields):
-            chosen = np.array([n for n, one in enumerate(pairs) if one == (True, now)], INDEX)
+            chosen = np.array([n for n, pair in enumerate(pairs) if pair == (True, now)], INDEX)
             if chosen.size:
                 offset = now * self.chains * INDEX.itemsize
                 slab.device.write(self._accepted, offset, chosen.view(np.uint8))
@@ -639,15 +636,15 @@ class MolecularDynamics:
         """Do drifts, and update the halos of the links, which other terms have not seen."""
         for launch in launches:
             launch()
-        for field in {one.target for one in steps}:
+        for field in {step.target for step in steps}:
             self._update_halo(field)
             self._seen = None
 
     def _shifted_stage(self, steps: ShiftedSteps, memory: StepsInMemory) -> ShiftedStage:
         """Return kicks with the force of shifted links as calls."""
         shift = self._memory.shift
-        moves = [launch for one in steps.moves for launch in self._moves(one, memory, shift)]
-        return ShiftedStage(steps, moves, [self._kick(one, memory) for one in steps.kicks])
+        moves = [launch for move in steps.moves for launch in self._moves(move, memory, shift)]
+        return ShiftedStage(steps, moves, [self._kick(kick, memory) for kick in steps.kicks])
 
     def _kick(self, steps: ChainSteps, memory: StepsInMemory) -> Callable[[], BegunKick]:
         """Return a call that begins kicks of some chains with the gauge force, which is wanted."""
@@ -674,7 +671,7 @@ class MolecularDynamics:
         for some in _neighbours(numbers):
             whole = len(some) == self.chains
             pair = target, source
-            to, of = pair if whole else (one.part(some.start, len(some)) for one in pair)
+            to, of = pair if whole else (x.part(some.start, len(some)) for x in pair)
             yield partial(to.copy, of)
 
     def _bare_drifts(
@@ -695,7 +692,7 @@ class MolecularDynamics:
 
 def _neighbours(numbers: Iterable[int]) -> Iterator[range]:
     """Yield the ranges of consecutive numbers among ascending ones."""
-    for _, group in groupby(enumerate(numbers), lambda one: one[1] - one[0]):
+    for _, group in groupby(enumerate(numbers), lambda x: x[1] - x[0]):
         own = [n for _, n in group]
         yield range(own[0], own[-1] + 1)
 
@@ -716,7 +713,7 @@ class _TrajectoryMemory:
         self.momenta = AlgebraField.like(self.fields[0])
         self.largest = LargestValues(self.fields[0])
         self.term_links = TermLinks(like) if make else None
-        self.terms = [one(self.term_links) for one in make if self.term_links]
+        self.terms = [x(self.term_links) for x in make if self.term_links]
 
     @cached_property
     def force(self) -> AlgebraField:

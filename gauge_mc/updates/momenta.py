@@ -90,7 +90,7 @@ def begin_momenta(
 
     def drawn() -> list[Draw]:
         found = replica_sums(momenta.devices, sums, len(randoms))
-        return [Draw(Energy.of(one[..., 0]), float(one[..., 1].sum())) for one in found]
+        return [Draw(Energy.of(x[..., 0]), float(x[..., 1].sum())) for x in found]
 
     return drawn
 
@@ -149,7 +149,7 @@ def acceptance(change: float) -> float:
 
 def total(energies: Sequence[Energy]) -> Energy:
     """Return the sum of energies, whose contributions stay apart."""
-    return Energy(np.concatenate([one.parts for one in energies]))
+    return Energy(np.concatenate([energy.parts for energy in energies]))
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
@@ -191,7 +191,7 @@ def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.flo
     ndarray, shape (slices, blocks, values), float64
         The sums, in the order of the time slices of the lattice; see `SlabSums.by_block`.
     """
-    return np.asarray(slices_of_all_slabs(devices, [one.by_block() for one in sums])[0])
+    return np.asarray(slices_of_all_slabs(devices, [s.by_block() for s in sums])[0])
 
 
 def replica_sums(

@@ -158,9 +158,9 @@ def _interior(slab: Slab, action: Action, thickness: int) -> list[ctypes.Structu
     """Return the work of a sweep, in the order of execution: one slice of every slab at a time."""
     count = slab.layout.slices // thickness
     return [
-        work(t, thickness, count, one.parity, one.mu)
-        for one in action.update_sets(slab.layout.lattice)
-        for t in range(0 if one.mu == TIME else 1, thickness)
+        work(t, thickness, count, s.parity, s.mu)
+        for s in action.update_sets(slab.layout.lattice)
+        for t in range(0 if s.mu == TIME else 1, thickness)
     ]
 
 
@@ -214,8 +214,8 @@ def parse_levels(text: str | tuple[Any, ...]) -> tuple[Level, ...]:
         If the text does not have this form, or the levels do not fit each other.
     """
     pairs = _pairs_of(text) if isinstance(text, str) else text
-    pairs = (pairs,) if all(isinstance(one, int) for one in pairs) else pairs
-    if not all(isinstance(one, tuple) and len(one) == 2 for one in pairs):
+    pairs = (pairs,) if all(isinstance(pair, int) for pair in pairs) else pairs
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise UsageError(
             f"--multilevel: {quoted(text)} is not of the form THICKNESS,VALUES, such as "
             "4,100, or 4,20/2,50 for two levels."
@@ -243,10 +243,10 @@ def check_levels(levels: Sequence[Level]) -> None:
     """
     if len(levels) > MOST_LEVELS:
         raise UsageError(f"There are {len(levels)} levels; choose at most {MOST_LEVELS}.")
-    for one in levels:
-        if one.thickness < 1 or not 1 <= one.values <= MOST_VALUES:
+    for level in levels:
+        if level.thickness < 1 or not 1 <= level.values <= MOST_VALUES:
             raise UsageError(
-                f"--multilevel: {one} has an invalid number; choose slabs of at least one time "
+                f"--multilevel: {level} has an invalid number; choose slabs of at least one time "
                 f"slice, and from 1 to {MOST_VALUES} values."
             )
     for outer, inner in pairwise(levels):
@@ -373,11 +373,11 @@ class MultilevelAverages:
         self._field = like.repeated(1)
         self._prepared: dict[Coupling, list[SubLatticeUpdates]] = {}
         self._updates(coupling)
-        counts = [one.slices // levels[0].thickness for one in like.layouts]
+        counts = [layout.slices // levels[0].thickness for layout in like.layouts]
         above = above if len(counts) > 1 else 0
         sizes = len(vectors), max(counts) + above
-        self._memory = [_SlabMemory(one, levels, *sizes) for one in self._field.slabs]
-        thick = [one.thick for one in self._memory]
+        self._memory = [_SlabMemory(slab, levels, *sizes) for slab in self._field.slabs]
+        thick = [x.thick for x in self._memory]
         self._halo = HaloExchange(like.devices, thick, transfers_above(counts, above))
 
     def _updates(self, coupling: Coupling) -> list[SubLatticeUpdates]:
@@ -385,7 +385,7 @@ class MultilevelAverages:
         if coupling not in self._prepared:
             options = (coupling, self._seed, self._overrelax)
             self._prepared[coupling] = [
-                SubLatticeUpdates(self._field, one.thickness, *options) for one in self._levels
+                SubLatticeUpdates(self._field, level.thickness, *options) for level in self._levels
             ]
         return self._prepared[coupling]
 
@@ -399,7 +399,7 @@ class MultilevelAverages:
         ndarray, shape (vectors,), float64
             The sum for each distance vector R.
         """
-        last = next((one for one in self._memory if _is_last(one.slab)), None)
+        last = next((x for x in self._memory if _is_last(x.slab)), None)
         sums = None
         if last:
             over = work(last.slab.layout.first % 2, 1, 1, BOTH_PARITIES)
@@ -426,8 +426,8 @@ class MultilevelAverages:
             For every vector, the addresses of the operators on each device of this process, which
             the next ones may replace: one for every slab of the device, and then those above.
         """
-        for mine, other in zip(self._field.slabs, field.slabs, strict=True):
-            mine.device.copy(mine.own_slices, other.own_slices)
+        for mine, slab in zip(self._field.slabs, field.slabs, strict=True):
+            mine.device.copy(mine.own_slices, slab.own_slices)
         self._field.exchange_halo()
         self._step = digest << STEP_BITS
         updates, outer = self._updates(coupling), self._levels[0]
@@ -446,7 +446,7 @@ class MultilevelAverages:
             first = self._memory[0]
             self._halo.post(SliceRange(first.offset(number), first.product_bytes))
             self._halo.wait()
-            yield [one.average(number) for one in self._memory]
+            yield [x.average(number) for x in self._memory]
             if len(self._field.layouts) > 1:
                 self._field.devices.fence()  # the next operators replace those on other devices
 

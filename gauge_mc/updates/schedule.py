@@ -104,14 +104,14 @@ def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
     """
     sets = action.update_sets(slab.layout.lattice)
     if exchange is Exchange.BESIDE:
-        return [_boundary_first(slab, one, action.halo_depth) for one in sets]
+        return [_boundary_first(slab, s, action.halo_depth) for s in sets]
     wavefront = best_wavefront(slab) if allows_wavefronts(action) else None
     if exchange is Exchange.NONE:
         return [Stage(tuple(order_alone(slab, action, wavefront)))]
     if wavefront:
         parts = order_between_exchanges(slab, sets, wavefront)
-        return [Stage(tuple(part), one) for part, one in zip(parts, sets, strict=True)]
-    return [Stage((whole(slab, one),), one) for one in sets]
+        return [Stage(tuple(part), s) for part, s in zip(parts, sets, strict=True)]
+    return [Stage((whole(slab, s),), s) for s in sets]
 
 
 def allows_wavefronts(action: Action) -> bool:
@@ -131,11 +131,11 @@ def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list
         together, order = 1, order_of_sweep(slab, sets, wavefront)
     else:
         together = _replicas_in_cache(slab)
-        order = [whole(slab, one) for one in sets]
+        order = [whole(slab, s) for s in sets]
     return [
-        _moved(one, first * layout.period, min(together, layout.replicas - first))
+        _moved(x, first * layout.period, min(together, layout.replicas - first))
         for first in range(0, layout.replicas, together)
-        for one in order
+        for x in order
     ]
 
 
@@ -253,9 +253,9 @@ def order_of_sweep(
     """Return the work of a sweep on a slab without neighbours, in the order of execution."""
     fronts = slab.layout.slices + LAG * (wavefront.depth - 1)
     return [
-        one
+        x
         for first in range(0, len(sets), wavefront.depth)
-        for one in _front(slab, sets[first : first + wavefront.depth], wavefront, fronts)
+        for x in _front(slab, sets[first : first + wavefront.depth], wavefront, fronts)
     ]
 
 

@@ -378,7 +378,7 @@ class Sweep:
         if exchange is Exchange.STORE:
             return [[signal] for signal in halo.signals]
         sets = [stage.sends for stage in self._slabs[0].stages if stage.sends]
-        by_stage = [halo.posts(field.window(one.mu, one.parity)) for one in sets]
+        by_stage = [halo.posts(field.window(s.mu, s.parity)) for s in sets]
         return list(zip(*by_stage, strict=True))
 
     def __call__(self, sweeps: int, first_step: int | None = None) -> None:
@@ -601,7 +601,7 @@ def couplings_in_memory(
         The couplings of every replica.
     """
     kind: Any = kernel.part("ACTION::Coefficients", field.slabs[0].variant(*choices))
-    values = [kind(**one.coefficients(field.group)) for one in couplings]
+    values = [kind(**c.coefficients(field.group)) for c in couplings]
     return in_memory(field, np.frombuffer((kind * len(values))(*values), np.uint8))
 
 

@@ -153,8 +153,8 @@ ACTION_TERMS: Registry[ActionTerms] = Registry(
     "kind of terms",
     __name__,
     ActionTerms,
-    lambda one: check_named(one.name, one.option),
-    lambda one: (one.option,),
+    lambda x: check_named(x.name, x.option),
+    lambda x: (x.option,),
 )
 
 
@@ -187,7 +187,7 @@ def check_precision(terms: str, precision: str) -> None:
 
 def named_monomials() -> dict[str, type[Monomial]]:
     """Return the monomials that the user chooses by their names."""
-    return {name: one for name, one in MONOMIALS.items() if one.chosen_by == NamedMonomial.option}
+    return {name: x for name, x in MONOMIALS.items() if x.chosen_by == NamedMonomial.option}
 
 
 class NamedMonomial(OptionItem):
@@ -203,7 +203,7 @@ class NamedMonomial(OptionItem):
         """Return the name, the level, and the options of all monomials."""
         known = named_monomials()
         name = Option("monomial", str, "Name of the monomial.", choices=tuple(known))
-        owners = [(f"the monomial {name}", one.options) for name, one in known.items()]
+        owners = [(f"the monomial {name}", x.options) for name, x in known.items()]
         return (name, LEVEL, *(merged(owners)))
 
     def check(self) -> None:
@@ -216,7 +216,7 @@ class NamedMonomial(OptionItem):
                 f"{self.flag} {self.monomial} is a term of every run or of its quarks; choose it "
                 f"with --{MONOMIALS[self.monomial].chosen_by}."
             )
-        own = {one.name: one for one in MONOMIALS[self.monomial].options}
+        own = {option.name: option for option in MONOMIALS[self.monomial].options}
         for name in sorted(self.given - {"monomial", LEVEL.name} - own.keys()):
             raise UsageError(f"{self.flag} {self.monomial} has no option {name}; leave it out.")
         for name, one in own.items():
@@ -226,7 +226,9 @@ class NamedMonomial(OptionItem):
     @property
     def own_values(self) -> dict[str, object]:
         """Values of the options of the monomial."""
-        return {one.name: self.values[one.name] for one in MONOMIALS[self.monomial].options}
+        return {
+            option.name: self.values[option.name] for option in MONOMIALS[self.monomial].options
+        }
 
 
 def monomial_terms(named: Sequence[NamedMonomial], levels: int) -> Iterator[RunMonomial]:
@@ -250,7 +252,7 @@ def monomial_terms(named: Sequence[NamedMonomial], levels: int) -> Iterator[RunM
                 f"{one.flag} {one.monomial} asks for level {one.level}, but the last one is "
                 f"{levels - 1}; add it to --levels, whose first one is 0."
             )
-        kind, before = MONOMIALS[one.monomial], [other.monomial for other in named[:n]]
+        kind, before = MONOMIALS[one.monomial], [x.monomial for x in named[:n]]
         again = before.count(one.monomial)
         title = one.monomial.replace("-", "_") + (str(again + 1) if again else "")
         yield RunMonomial(title, one.level, kind, partial(_made, kind, title, one.own_values))
@@ -270,7 +272,7 @@ def terms_of_action(values: Mapping[str, Any], levels: int) -> list[RunMonomial]
         If a level does not exist.
     """
     kinds = [(kind, values[name]) for name, kind in ACTION_TERMS.items() if values.get(name)]
-    found = [term for kind, own in kinds for term in kind.terms(own, levels)]
+    found = [term for kind, x in kinds for term in kind.terms(x, levels)]
     return [*found, *monomial_terms(values[NamedMonomial.option], levels)]
 
 

@@ -184,13 +184,19 @@ def parts_of(found: LiveSnapshot) -> Parts:
     parts["warnings"] = _part("warnings", *_headed("Warnings", cautions))
     if found.is_scan:
         rows = [
-            (one.name, one.point, one.state, _of(one.sweep, one.sweeps), _speed(one.links_per_s))
-            for one in found.members
+            (
+                member.name,
+                member.point,
+                member.state,
+                _of(member.sweep, member.sweeps),
+                _speed(member.links_per_s),
+            )
+            for member in found.members
         ]
         parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Progress"))
     for run in found.runs:
         parts.update(_run_parts(run, found.is_scan))
-    lines = [element("p", str(one)) for one in reversed(found.log)]
+    lines = [element("p", str(x)) for x in reversed(found.log)]
     log = element("div", *lines, class_="log", tabindex="0", role="region", aria_label="Log")
     parts["log"] = _part("log", *_headed("Log, newest first", [log] if lines else []))
     return parts
@@ -201,10 +207,10 @@ def _run_parts(run: RunSnapshot, several: bool) -> Iterator[tuple[str, Markup]]:
     if several:
         name = f"run {run.path}"
         yield name, _part(name, element("h2", run.name), element("p", run.chain, class_="summary"))
-    for one in sorted(run.histories, key=lambda one: not one.main):
-        name = f"history {run.path} {one.table} {one.column}"
-        yield name, _part(name, history_chart(one, run).html(), class_="live-series")
-    rows = [(one.name, *_numbers(one)) for one in run.histories]
+    for history in sorted(run.histories, key=lambda h: not h.main):
+        name = f"history {run.path} {history.table} {history.column}"
+        yield name, _part(name, history_chart(history, run).html(), class_="live-series")
+    rows = [(h.name, *_numbers(h)) for h in run.histories]
     name, title = f"averages {run.path}", element("h3" if several else "h2", "Averages so far")
     yield name, _part(name, *([title, table(AVERAGES, rows, CAPTION)] if rows else []))
 
@@ -273,9 +279,7 @@ def _progress(run: RunSnapshot) -> dict[str, str]:
     found, age, ns = run.acceptance, run.checkpoint_seconds, run.ns_per_link
     checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
     total = sum(run.times.values()) or 1
-    parts = sorted(
-        ((name, one / total) for name, one in run.times.items()), key=lambda one: -one[1]
-    )
+    parts = sorted(((name, time / total) for name, time in run.times.items()), key=lambda x: -x[1])
     return {
         "time per link update": "" if ns is None else _time(ns),
         "of the speed of the sweeps alone": f"{run.benched:.0%}" if run.benched else "",

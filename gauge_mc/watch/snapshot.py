@@ -218,15 +218,15 @@ class Watcher:
 
     def _of_scan(self, scan: Scan) -> LiveSnapshot:
         failures, members = scan.failures(), scan.members()
-        found = [MemberState.of(one, failures, self._saved(one)) for one in members]
+        found = [MemberState.of(member, failures, self._saved(member)) for member in members]
         done, left = share_done(members, found)
-        states = {one.state for one in found}
+        states = {x.state for x in found}
         state = RUNNING if RUNNING in states else STOPPED if states - {WAITING} else WAITING
         state = COMPLETE if states == {COMPLETE} else state
-        rate = sum(one.links_per_s or 0.0 for one in found) or None
+        rate = sum(x.links_per_s or 0.0 for x in found) or None
         what, progress = (str(self.path), True, time.time()), (state, done, rate)
         runs = tuple(self._run(self.path / name) for name in _detailed(found))
-        failed = (one.name for one in found if one.state == FAILED)
+        failed = (x.name for x in found if x.state == FAILED)
         warnings = tuple(f"{name}: {failures[name]}" for name in failed)
         remaining, log = left / rate if rate else None, self._log.last()
         return LiveSnapshot(*what, *progress, remaining, tuple(found), runs, warnings, log)
@@ -246,8 +246,8 @@ class Watcher:
 
 def _detailed(members: Sequence[MemberState]) -> list[str]:
     """Return the names of the runs of a scan that are shown with their histories."""
-    working = [one.name for one in members if one.state == RUNNING]
-    begun = [one.name for one in members if one.state != WAITING and one.sweep]
+    working = [member.name for member in members if member.state == RUNNING]
+    begun = [member.name for member in members if member.state != WAITING and member.sweep]
     return working[:DETAILED] or begun[-DETAILED:]
 
 
@@ -292,13 +292,13 @@ class _WatchedRun:
             return named(state=STOPPED, warnings=(str(error),))
         tables, damaged = self._read()
         self._judge(tables)
-        histories = tuple(one for table in tables for one in table.histories(self._cut))
-        of_algorithm = (one for one in histories if one.main and Path(one.table).stem in ADVANCES)
+        histories = tuple(h for table in tables for h in table.histories(self._cut))
+        of_algorithm = (h for h in histories if h.main and Path(h.table).stem in ADVANCES)
         device = sessions[-1].device if sessions else ""
         alone = self.bench.ns_per_link(p, device) if self.bench else None
         others = (UNFIT_BENCH,) if self.bench and sessions and not alone else ()
         return named(
-            **{one.name: getattr(now, one.name) for one in fields(RunState)},
+            **{field.name: getattr(now, field.name) for field in fields(RunState)},
             warnings=(*damaged, *others, *self._warnings),
             chain=describe(p),
             process=f"{now.process} on {now.host} since {now.since}" if now.process else "",
@@ -335,11 +335,11 @@ class _WatchedRun:
         if self._measured <= rows < GROWTH * max(self._measured, 0.9):
             return
         self._measured = rows
-        every = [(one.path.name, series) for one in tables for series in series_of(one.data)]
+        every = [(table.path.name, series) for table in tables for series in series_of(table.data)]
         found = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
         self._cut = found.update
-        slowest = [one for table in tables if (one := table.average(self._cut))]
-        worst = max(slowest, key=lambda one: one.tau_int / one.samples, default=None)
+        slowest = [x for table in tables if (x := table.average(self._cut))]
+        worst = max(slowest, key=lambda x: x.tau_int / x.samples, default=None)
         self._warnings = [*found.cautions, *(worst.cautions if worst else ())]
 
 
@@ -363,8 +363,8 @@ class _WatchedTable:
             for column, sweeps, values in _series(self.data)
             if (sweeps > cut).any()
         }
-        finite = [one for one in self._averages.values() if math.isfinite(one.tau_int)]
-        return max(finite, key=lambda one: one.tau_int / one.samples, default=None)
+        finite = [a for a in self._averages.values() if math.isfinite(a.tau_int)]
+        return max(finite, key=lambda x: x.tau_int / x.samples, default=None)
 
     def histories(self, cut: int) -> list[LiveSeries]:
         """Return the histories of the columns."""

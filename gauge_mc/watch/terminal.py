@@ -59,8 +59,8 @@ def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
             new: deque[LogEntry] = deque(maxlen=None if folder in logs else EARLIER)
             new.extend(logs.setdefault(folder, LogTail(folder)).new())
             name = "" if folder == path else f"{folder.name}: "
-            found += [(one.time, f"{name}{one}") for one in new]
-            last.update((folder, one) for one in new if one.event in (SESSION, END))
+            found += [(x.time, f"{name}{x}") for x in new]
+            last.update((folder, x) for x in new if x.event in (SESSION, END))
         yield from (line for _, line in sorted(found, key=lambda pair: pair[0]))
         if not at_work:
             break
@@ -156,14 +156,14 @@ class _Page:
         """Yield the lines, of which as many histories are left out as there is no room for."""
         own = [*self._head(snapshot), *self._cautions(snapshot)]
         last = snapshot.log[-LOG_SHOWN:]
-        entries = [replace(one, time=one.time[5:19].replace("T", " ")) for one in last]
-        log = [self._line(str(one), "dim") for one in entries]
+        entries = [replace(x, time=x.time[5:19].replace("T", " ")) for x in last]
+        log = [self._line(str(entry), "dim") for entry in entries]
         log = [self._line("log", "bold"), *log] if log else []
         room -= len(own) + len(log)
         middle: list[Text] = []
-        for one in snapshot.runs:
+        for run in snapshot.runs:
             share = (room - len(middle)) if not snapshot.is_scan else room / len(snapshot.runs)
-            middle += self._histories(one, share, snapshot.is_scan)
+            middle += self._histories(run, share, snapshot.is_scan)
         yield from (*own, *middle, *log)
 
     def _head(self, snapshot: LiveSnapshot) -> Iterator[Text]:
@@ -176,7 +176,7 @@ class _Page:
             words = ", ".join(f"{counts[state]} {state}" for state in states if counts[state])
             speed = f"; {link_rate(snapshot.links_per_s)}" if snapshot.links_per_s else ""
             yield self._line(f"runs: {words}{speed}")
-            working = [one for one in snapshot.members if one.state == RUNNING]
+            working = [member for member in snapshot.members if member.state == RUNNING]
             for one in working[:MEMBERS_SHOWN]:
                 pace = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
                 yield self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{pace}")
@@ -208,7 +208,7 @@ class _Page:
             facts.append(f"time: {', '.join(shares)}")
         if run.acceptance and run.acceptance.average:
             facts.append(f"{run.acceptance.name} {run.acceptance.average.format()}")
-        averaged = [one for one in run.histories if one.average and one.main]
+        averaged = [h for h in run.histories if h.average and h.main]
         for one in averaged[:1]:
             number = one.average.samples if one.average else 0
             every = f" of {one.measurements}" * (number < one.measurements)
@@ -227,21 +227,21 @@ class _Page:
     def _cautions(self, snapshot: LiveSnapshot) -> Iterator[Text]:
         """Yield the warnings, each on as many lines as it needs."""
         named = [] if not snapshot.is_scan else snapshot.runs
-        every = [*snapshot.warnings, *(f"{one.name}: {w}" for one in named for w in one.warnings)]
+        every = [*snapshot.warnings, *(f"{x.name}: {w}" for x in named for w in x.warnings)]
         for warning in every:
             for line in textwrap.wrap(printable(f"! {warning}"), self.width):
                 yield Text(line, "yellow")
 
     def _histories(self, run: RunSnapshot, room: float, brief: bool) -> list[Text]:
         """Return the histories of a run, the main ones of each table first if room is short."""
-        shown = [one for one in run.histories if one.main or not brief]
+        shown = [h for h in run.histories if h.main or not brief]
         lines = [self._line(run.name, "bold")] if brief and shown else []
         most = max(room - len(lines) - 1, LEAST_HISTORIES)
         rest: list[Text] = []
         if len(shown) > most:
-            ranked = sorted(shown, key=lambda one: not one.main)[: int(most)]
+            ranked = sorted(shown, key=lambda x: not x.main)[: int(most)]
             left = len(shown) - len(ranked)
-            shown = [one for one in shown if one in ranked]
+            shown = [x for x in shown if x in ranked]
             rest = [self._line(f"and {left} more series, which a higher window shows", "dim")]
         if not shown and run.state != WAITING and not brief:
             return [self._line("nothing measured yet", "dim")]
@@ -249,18 +249,16 @@ class _Page:
 
     def _sparklines(self, histories: Sequence[LiveSeries]) -> list[Text]:
         """Return a line for each history: name, average and sparkline."""
-        names = [printable(one.name) for one in histories]
-        numbers = [
-            one.average.format() if one.average else f"{one.latest:.6g}" for one in histories
-        ]
+        names = [printable(h.name) for h in histories]
+        numbers = [h.average.format() if h.average else f"{h.latest:.6g}" for h in histories]
         first = min(max(map(cell_len, names), default=0), max(6, self.width * 2 // 5))
         second = max(map(cell_len, numbers), default=0)
         left = max(1, self.width - first - second - 4)
         lines = []
-        for one, name, number in zip(histories, names, numbers, strict=True):
+        for history, name, number in zip(histories, names, numbers, strict=True):
             line = Text(_fitted(name, first))
             line.append(f"  {number:>{second}}  ", "bold")
-            line.append(sparkline(one.values, left, self.heights), "cyan")
+            line.append(sparkline(history.values, left, self.heights), "cyan")
             lines.append(line)
         return lines
 

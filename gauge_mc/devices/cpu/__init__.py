@@ -71,7 +71,7 @@ class Cpu(Backend):
 
         subject = f"energy of the {self.label}"
         try:
-            names = ", ".join(one.name for one in package_counters())
+            names = ", ".join(c.name for c in package_counters())
         except GaugeError as error:
             remedy = ALLOW if any(POWERCAP.glob("intel-rapl:*")) else "" if ARM else LOAD
             return Finding(subject, False, f"not available: {error}", remedy)

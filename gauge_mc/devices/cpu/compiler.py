@@ -155,9 +155,9 @@ class Compiler:
                 f"{8 * ctypes.sizeof(ctypes.c_void_p)}: {ANOTHER}"
             )
         for size, sets in INSTRUCTIONS.items():
-            if all(f"__{one.upper()}__" in found for one in sets):
+            if all(f"__{s.upper()}__" in found for s in sets):
                 known = processor()[1]  # nothing, if the system does not say
-                if lacking := [one for one in sets if known and one not in known]:
+                if lacking := [s for s in sets if known and s not in known]:
                     raise NoKernelsError(
                         f"{shown} compiles for {in_words(lacking, 'and')}, which this processor "
                         f"does not have: {ANOTHER}"
@@ -265,7 +265,7 @@ def main(*words: str) -> int:
         return subprocess.call([*COMPILE, *words])
     place = words.index("-o")
     target = words[place + 1]
-    options = [one for one in words[:place] + words[place + 2 :] if one not in LINKED]
+    options = [word for word in words[:place] + words[place + 2 :] if word not in LINKED]
     code = subprocess.call([*COMPILE, *options, "-fno-exceptions", "-c", "-o", f"{target}.o"])
     return code or subprocess.call([*LINK, f"{target}.o", "-o", target])
 

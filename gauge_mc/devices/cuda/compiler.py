@@ -71,12 +71,12 @@ class NvrtcLibrary:
         for builtins in Path(self._path).parent.glob("libnvrtc-builtins.so*"):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
         program = ctypes.c_void_p()
-        headers = (ctypes.c_char_p * len(HEADERS))(*(one.encode() for one in HEADERS.values()))
-        names = (ctypes.c_char_p * len(HEADERS))(*(one.encode() for one in HEADERS))
+        headers = (ctypes.c_char_p * len(HEADERS))(*(x.encode() for x in HEADERS.values()))
+        names = (ctypes.c_char_p * len(HEADERS))(*(x.encode() for x in HEADERS))
         self._call(
             "nvrtcCreateProgram", ctypes.byref(program), source, name, len(HEADERS), headers, names
         )
-        words = (ctypes.c_char_p * len(options))(*(one.encode() for one in options))
+        words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         failed = self._functions.nvrtcCompileProgram(program, len(options), words)
         return b"" if failed else self._text(program, what), self._text(program, "ProgramLog")
 
@@ -102,7 +102,7 @@ def main(path: str, *words: str) -> int:
         print(library.version(), end="")
         return 0
     if words == ("--list-gpu-code",):
-        print(*(f"sm_{one}" for one in library.architectures()), sep="\n")
+        print(*(f"sm_{a}" for a in library.architectures()), sep="\n")
         return 0
     *options, source, _, target = words
     what = "PTX" if target.endswith(".ptx") else "CUBIN"
@@ -253,11 +253,11 @@ def find_cuda_compiler() -> CudaCompiler | None:
     """
     found = [CudaCompiler(path) for path in _paths()]
     if not (shutil.which("gcc") or "NVCC_CCBIN" in os.environ):
-        found.sort(key=lambda one: not one.is_library)
+        found.sort(key=lambda x: not x.is_library)
     driver = driver_release()
     if driver is None:
         return next(iter(found), None)
-    fitting = (one for one in found if (one.release or driver)[0] <= driver[0])
+    fitting = (x for x in found if (x.release or driver)[0] <= driver[0])
     return next(fitting, next(iter(found), None))
 
 
@@ -285,7 +285,7 @@ def _paths() -> Iterator[str]:
     programs = [str(folder / "bin" / "nvcc") for folder in toolkits]
     yield from [on_path] if on_path else []
     yield from filter(_can_run, programs)
-    places = [one / name for one in (*toolkits, *wheels, Path(sys.prefix)) for name in LIBRARIES]
+    places = [t / name for t in (*toolkits, *wheels, Path(sys.prefix)) for name in LIBRARIES]
     libraries = {path for place in places for path in place.glob(LIBRARY)}
     yield from map(str, sorted(libraries, key=_release_of_name, reverse=True))
     yield from filter(_can_run, (str(folder / "bin" / "nvcc") for folder in wheels))
@@ -295,7 +295,7 @@ def wheel_folders() -> list[Path]:
     """Return the folders of NVIDIA's wheels, such as ``nvidia/cu13``, newest first."""
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations or [] if spec else []
-    return sorted((one for place in places for one in Path(place).glob("cu*")), reverse=True)
+    return sorted((path for place in places for path in Path(place).glob("cu*")), reverse=True)
 
 
 def _can_run(path: str) -> bool:

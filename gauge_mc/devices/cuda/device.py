@@ -103,7 +103,7 @@ class CudaForeignBuffer:
 
     def __init__(self, driver: Any, offer: Offer) -> None:
         self._memory = driver.IPCMemoryHandle(bytearray(offer.memory))
-        self._events = [driver.Event.from_ipc_handle(bytearray(one)) for one in offer.events]
+        self._events = [driver.Event.from_ipc_handle(bytearray(event)) for event in offer.events]
         self.address = int(self._memory)
 
     def event(self, turn: int) -> Any:

@@ -53,7 +53,7 @@ def _energy(
         counters = [counter(backend.identity(ordinal)) for ordinal in range(count)]
     except GaugeError as error:
         return Finding(subject, False, f"not available: {error}", remedy)
-    return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
+    return Finding(subject, True, ", ".join(sorted({c.source for c in counters})))
 
 
 def _peers(driver: Any, count: int) -> Finding:
@@ -128,7 +128,7 @@ def _compiler_fits(driver: tuple[int, int] | None) -> bool:
     found = find_cuda_compiler()
     if found is None or (driver and found.release and found.release[0] > driver[0]):
         return False
-    return all(found.compiles_for("sm_{}{}".format(*one)) for one in capabilities())
+    return all(found.compiles_for("sm_{}{}".format(*c)) for c in capabilities())
 
 
 def _pip(*words: str) -> None:

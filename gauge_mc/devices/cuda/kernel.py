@@ -130,7 +130,7 @@ class TunedBounds:
             found = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return {}
-        right = (one.threads in THREADS and 1 <= one.blocks <= REGISTERS for one in found.values())
+        right = (x.threads in THREADS and 1 <= x.blocks <= REGISTERS for x in found.values())
         return found if all(right) else {}
 
 

@@ -351,7 +351,7 @@ class HipFunction:
         size, data = c_size_t(len(arguments)), ctypes.create_string_buffer(arguments)
         where = ctypes.addressof(data), BUFFER_SIZE, ctypes.addressof(size), END
         extra = (c_void_p * 5)(BUFFER_POINTER, *where)
-        shape = (c_uint(one) for one in (*grid, *block, shared))
+        shape = (c_uint(x) for x in (*grid, *block, shared))
         stream = c_void_p(stream.handle)
         _call("hipModuleLaunchKernel", self._function, *shape, stream, None, extra)
 

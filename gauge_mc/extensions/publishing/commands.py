@@ -71,12 +71,12 @@ class PaperForecast:
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
-        shown = varied_couplings([one.couplings for one in self.runs])
-        headings = ("lattice", "β", *(one.short for one in shown), "updates left", "time")
+        shown = varied_couplings([run.couplings for run in self.runs])
+        headings = ("lattice", "β", *(x.short for x in shown), "updates left", "time")
         table = plain_table(["ensemble"], headings, show_footer=True)
         table.columns[0].footer, table.columns[-1].footer = "total", duration(self.seconds)
         for run in self.runs:
-            values = [run.couplings.get(one.name, one.usual) for one in shown]
+            values = [run.couplings.get(x.name, x.usual) for x in shown]
             numbers = ("" if value is None else f"{value:.12g}" for value in (run.beta, *values))
             left = str(run.updates_left), duration(run.seconds)
             table.add_row(run.ensemble, run.lattice, *numbers, *left)
@@ -109,20 +109,20 @@ def forecast(
     runs: list[RunTime] = []
     refusals: list[str] = []
     total = 0.0
-    for one in card.ensembles.values():
-        path = str(ensemble_path(output, one))
-        values = {**one.values_within(output), **given, "output": path}
-        if one.scan:
+    for ensemble in card.ensembles.values():
+        path = str(ensemble_path(output, ensemble))
+        values = {**ensemble.values_within(output), **given, "output": path}
+        if ensemble.scan:
             scan = forecast_scan(ScanRequest.of(values))
             for point in scan.points:
                 where = (point.beta, point.couplings, point.lattice)
-                runs.append(RunTime(one.name, path, *where, point.updates_left, point.seconds))
+                runs.append(RunTime(ensemble.name, path, *where, point.updates_left, point.seconds))
             refusals += scan.refusals
             total += scan.seconds
         elif run := forecast_run(values):
-            p = one.parameters
+            p = ensemble.parameters
             where = (p.beta, Point.of(p).numbers, str(p.lattice))
-            runs.append(RunTime(one.name, path, *where, run.updates_left, run.seconds))
+            runs.append(RunTime(ensemble.name, path, *where, run.updates_left, run.seconds))
             refusals += [run.shortage] if run.shortage else []
             total += run.seconds
     return PaperForecast(card.name, runs, total, refusals)
@@ -267,7 +267,7 @@ def paper(
         print_document("paper", comparison.values())
     if comparison.stopped:
         raise typer.Exit(INTERRUPTED)
-    if all(one.pull is None for one in comparison.entries):
+    if all(entry.pull is None for entry in comparison.entries):
         raise GaugeError(
             "No entry could be compared with its published number; the table says why. Give the "
             "command more time."
@@ -330,7 +330,7 @@ def publish(
             project=project,
             license=license,
             whole=whole,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=lambda x, total: bar.update(task, completed=x, total=total),
         )
     copied = f"{len(found.whole)} copied{after(found.whole)}"
     listed = f"listed: {counted(found.configurations, 'configuration')}, {copied}"

@@ -61,7 +61,7 @@ def publish(
     project: str = "gauge-mc",
     license: str = LICENSE,
     whole: int = WHOLE,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    progress: Callable[[int, int], object] = lambda x, total: None,
 ) -> PublicationReport:
     """Write a run into a folder for a data repository, from which it can be made again and checked.
 
@@ -223,8 +223,8 @@ class _Contents:
 
     def report(self, folder: Path) -> PublicationReport:
         """Return the report on the folder."""
-        paths = [one for one in folder.rglob("*") if one.is_file()]
-        described = sum(one.stat().st_size for one in paths if one.parent.name != "configs")
+        paths = [path for path in folder.rglob("*") if path.is_file()]
+        described = sum(path.stat().st_size for path in paths if path.parent.name != "configs")
         numbers = len(self.rows), self.whole, described
         return PublicationReport(str(self.run.path), str(folder), *numbers, self.notes)
 
@@ -241,7 +241,7 @@ class _Contents:
 
     def _documents(self) -> Iterable[tuple[str, bytes]]:
         for row in self.rows:
-            begun = [one for one in self.sessions if one.sweep < row.update]
+            begun = [s for s in self.sessions if s.sweep < row.update]
             checksum = qcdml.posix_checksum(self.run.path / row.file)
             text = qcdml.configuration(self.parameters, self.publisher, row, checksum, begun[-1])
             yield f"{row.update:07d}.xml", text
@@ -255,7 +255,7 @@ def results_of(run: Run) -> list[Path]:
     GaugeError
         If one of them is damaged.
     """
-    stems = tuple(Path(one.file).stem for one in FITS.values())
+    stems = tuple(Path(x.file).stem for x in FITS.values())
     paths = (path for path in run.path.glob("*.json") if path.stem.startswith(stems))
     results = [path for path in sorted(paths) if RESULT.recognises(path) and not path.is_symlink()]
     for path in results:

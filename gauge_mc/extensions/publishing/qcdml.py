@@ -49,18 +49,18 @@ def reason_for_none(parameters: Parameters) -> str:
     """Return why an ensemble has no documents, in a sentence; or nothing if it has."""
     p = parameters
     if p.keeps_configs and not FORMATS[p.format].qcdml:
-        known = in_words(name for name, one in FORMATS.items() if one.qcdml)
+        known = in_words(name for name, x in FORMATS.items() if x.qcdml)
         return f"QCDml describes files in the format {known}, and these are in {p.format}."
     group = GROUPS[p.group]
     if group.name != special_unitary(group.colours):
         return f"QCDml has no name for the gauge group {group.label}."
-    reasons = [one.reason for one in _gluons(p)]
+    reasons = [gluon.reason for gluon in _gluons(p)]
     reasons += [
         f"QCDml has no element for {kind.words or name}."
         for name, kind in ACTION_TERMS.items()
         if p.algorithm.values.get(name) and name not in PARTS_OF_ACTION
     ]
-    reasons += [kind.reason(one) for kind, one in _others(p)]
+    reasons += [kind.reason(x) for kind, x in _others(p)]
     return next(filter(None, reasons), "")
 
 
@@ -86,7 +86,7 @@ def ensemble(parameters: Parameters, publisher: Publisher) -> bytes:
         element = action_element(gluon, name, term.formula)
         group = f"SU({GROUPS[p.group].colours})"
         field = add(element, "gluonField", gaugeGroup=group, representation=term.representation)
-        boundary(field, [one.value for one in p.lattice.boundaries])
+        boundary(field, [b.value for b in p.lattice.boundaries])
         numbers(element, children, term.values)
     parents = {GLUON: gluon}
     for kind, one in _others(p):
@@ -194,9 +194,9 @@ class QcdmlTerm(NamedTuple):
     @property
     def reason(self) -> str:
         """The sentence why there is no element; nothing if there is one."""
-        if any(self.needed <= {*one.values()} for one in self._elements.values()):
+        if any(self.needed <= {*e.values()} for e in self._elements.values()):
             return ""
-        stated = {name for one in self._elements.values() for name in one.values()}
+        stated = {name for e in self._elements.values() for name in e.values()}
         lacking = sorted(self.needed - stated or self.needed)
         unstated = f" that states its {in_words(lacking)}" if stated else ""
         return f"QCDml has no element for {self.words}{unstated}."
@@ -204,7 +204,7 @@ class QcdmlTerm(NamedTuple):
     @property
     def element(self) -> tuple[str, Mapping[str, str]]:
         """The name of the first element that states what it must, and its children."""
-        return next(one for one in self._elements.items() if self.needed <= {*one[1].values()})
+        return next(x for x in self._elements.items() if self.needed <= {*x[1].values()})
 
 
 def _gluons(parameters: Parameters) -> Iterator[QcdmlTerm]:
@@ -216,7 +216,7 @@ def _gluons(parameters: Parameters) -> Iterator[QcdmlTerm]:
     form = "c0_is_one" if coefficients[0] == 1 else "cs_sum_to_one"
     six_links = dict(zip(SIX_LINKS, (p.beta, form, *coefficients), strict=True))
     values = {**six_links, "anisoDirection": "T", **action.values}
-    needed = {one.name for one in action.changed}
+    needed = {x.name for x in action.changed}
     yield QcdmlTerm(f"the action {action}", type(action), needed, values, action.formula)
     for one in p.algorithm.values.get("monomials", ()):
         term, own = MONOMIALS[one.monomial], one.own_values
@@ -286,8 +286,8 @@ def numbers(element: ET.Element, children: Mapping[str, str], values: Mapping[st
 def _algorithm(root: ET.Element, parameters: Parameters) -> None:
     """Describe the algorithm; the sign of a determinant and coarse functions need reweighting."""
     p, others = parameters, [*_others(parameters)]
-    exact = all(kind.exact(one) for kind, one in others)
-    reweighted = any(kind.reweighted(one) for kind, one in others)
+    exact = all(kind.exact(x) for kind, x in others)
+    reweighted = any(kind.reweighted(x) for kind, x in others)
     reference = f"gauge-mc {__version__}: {p.algorithm.summary}"
     words = {"name": p.algorithm.name, "glossary": GLOSSARY, "reference": reference}
     flags = {"exact": str(exact).lower(), "reweightingNeeded": str(reweighted).lower()}

@@ -162,7 +162,7 @@ def sha256(path: Path) -> str:
 
 def configurations_text(rows: Iterable[PublishedConfiguration]) -> str:
     """Return the list of configurations as a CSV file."""
-    return _csv([one.name for one in fields(PublishedConfiguration)], map(astuple, rows))
+    return _csv([field.name for field in fields(PublishedConfiguration)], map(astuple, rows))
 
 
 def read_configurations(folder: Path) -> dict[int, PublishedConfiguration]:
@@ -203,15 +203,15 @@ def chain_text(state: ChainState) -> str:
 
 def machine_text() -> str:
     """Return the versions of the system, of compilers, drivers and packages as JSON."""
-    findings = [one for backend in BACKENDS.values() for one in backend.findings()]
+    findings = [f for backend in BACKENDS.values() for f in backend.findings()]
     packages = {name: _version(name) for name in ("numpy", *LIBRARIES)}
     machine = {
         "gauge-mc": __version__,
         "system": platform.platform(),
         "processor": platform.machine(),
         "python": platform.python_version(),
-        "devices": {one.subject: asdict(one) for one in findings},
-        "packages": {name: found for name, found in packages.items() if found},
+        "devices": {f.subject: asdict(f) for f in findings},
+        "packages": {name: p for name, p in packages.items() if p},
     }
     return json.dumps(machine, indent=1) + "\n"
 
@@ -263,17 +263,17 @@ def crate_text(
 ) -> str:
     """Return the description of a folder as JSON-LD, with the SHA-256 of all other files."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = [one.relative_to(folder).as_posix() for one in paths]
+    names = [path.relative_to(folder).as_posix() for path in paths]
     people = [
         {
             "@id": f"#author{number}",
             "@type": "Person",
-            "name": str(one),
-            "familyName": one.family,
-            "givenName": one.given,
+            "name": str(author),
+            "familyName": author.family,
+            "givenName": author.given,
             "affiliation": publisher.institution,
         }
-        for number, one in enumerate(publisher.authors, 1)
+        for number, author in enumerate(publisher.authors, 1)
     ]
     root = {
         "@id": "./",
@@ -282,7 +282,7 @@ def crate_text(
         "description": description,
         "datePublished": datetime.date.today().isoformat(),
         "license": {"@id": publisher.license_url},
-        "author": [{"@id": one["@id"]} for one in people],
+        "author": [{"@id": x["@id"]} for x in people],
         "hasPart": [{"@id": name} for name in names],
         "mentions": [{"@id": f"#session{number}"} for number, _ in enumerate(sessions, 1)],
     }
@@ -294,17 +294,17 @@ def crate_text(
         {
             "@id": f"#session{number}",
             "@type": "CreateAction",
-            "name": f"updates from {one.sweep + 1} on, on {one.device}",
-            "startTime": one.started,
-            "instrument": {"@id": f"#gauge-mc-{one.version}"},
+            "name": f"updates from {s.sweep + 1} on, on {s.device}",
+            "startTime": s.started,
+            "instrument": {"@id": f"#gauge-mc-{s.version}"},
             "result": {"@id": "./"},
         }
-        for number, one in enumerate(sessions, 1)
+        for number, s in enumerate(sessions, 1)
     ]
     program = {"@type": "SoftwareApplication", "name": "gauge-mc"}
     programs = [
         {"@id": f"#gauge-mc-{version}", **program, "version": version}
-        for version in dict.fromkeys(one.version for one in sessions)
+        for version in dict.fromkeys(s.version for s in sessions)
     ]
     graph = [about, root, *people, terms, *files, *updates, *programs]
     crate = {"@context": f"{SPECIFICATION}/context", "@graph": graph}
@@ -322,10 +322,10 @@ def published_files(folder: Path) -> dict[str, str]:
     path = folder / CRATE
     try:
         graph = parse_json(read_text(path, MOST_BYTES))["@graph"]
-        found = {str(one["@id"]): str(one["sha256"]) for one in graph if one["@type"] == "File"}
+        found = {str(x["@id"]): str(x["sha256"]) for x in graph if x["@type"] == "File"}
     except (ValueError, TypeError, KeyError) as error:
         raise DamagedError(f"{path} is damaged: {error}; get the publication again.") from error
-    if outside := [one for one in found if Path(one).is_absolute() or ".." in Path(one).parts]:
+    if outside := [x for x in found if Path(x).is_absolute() or ".." in Path(x).parts]:
         raise DamagedError(f"{path} names {outside[0]}, which is outside of the folder.")
     return found
 
@@ -333,10 +333,10 @@ def published_files(folder: Path) -> dict[str, str]:
 def citation_text(publisher: Publisher) -> str:
     """Return CITATION.cff for the data (Citation File Format 1.2.0)."""
     authors = "".join(
-        f"  - family-names: {_quoted(one.family)}\n"
-        + (f"    given-names: {_quoted(one.given)}\n" if one.given else "")
+        f"  - family-names: {_quoted(author.family)}\n"
+        + (f"    given-names: {_quoted(author.given)}\n" if author.given else "")
         + (f"    affiliation: {_quoted(publisher.institution)}\n" if number == 0 else "")
-        for number, one in enumerate(publisher.authors)
+        for number, author in enumerate(publisher.authors)
     )
     return (
         "cff-version: 1.2.0\n"

@@ -104,7 +104,7 @@ def dilution_of(text: str) -> tuple[str, ...]:
     UsageError
         If a word is none of these.
     """
-    words = [one.strip() for one in text.replace(";", ",").split(",")]
+    words = [word.strip() for word in text.replace(";", ",").split(",")]
     if unknown := {*words} - {*DILUTIONS, UNDILUTED}:
         raise UsageError(
             f"--dilute is {quoted(text)}, but sources are not divided by {min(unknown)}; give "
@@ -114,7 +114,7 @@ def dilution_of(text: str) -> tuple[str, ...]:
         raise UsageError(f"--dilute is {quoted(text)}; leave out {UNDILUTED}, or all others.")
     if len({*words}) < len(words):
         raise UsageError(f"--dilute is {quoted(text)}, which repeats a word; give each only once.")
-    return tuple(one for one in DILUTIONS if one in words)
+    return tuple(x for x in DILUTIONS if x in words)
 
 
 def source_parts(dilution: Sequence[str], colours: int, times: int) -> list[SourcePart]:
@@ -132,8 +132,8 @@ def source_parts(dilution: Sequence[str], colours: int, times: int) -> list[Sour
     """
     spins = [1 << n for n in range(SPINS)] if "spin" in dilution else CHIRALITIES
     return [
-        SourcePart(1 if one & CHIRALITIES[0] else -1, one, *rest)
-        for one, *rest in product(
+        SourcePart(1 if x & CHIRALITIES[0] else -1, x, *rest)
+        for x, *rest in product(
             spins,
             range(colours) if "colour" in dilution else (-1,),
             (0, 1) if "even-odd" in dilution else (BOTH_PARITIES,),
@@ -203,8 +203,8 @@ class NoiseSource(SourceVectors):
                     roots=len(values),
                     spins=part.spins,
                     colour=part.colour,
-                    re=tuple(one.real for one in padded),
-                    im=tuple(one.imag for one in padded),
+                    re=tuple(x.real for x in padded),
+                    im=tuple(x.imag for x in padded),
                 )
 
 

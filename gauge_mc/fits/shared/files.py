@@ -78,9 +78,9 @@ def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
     """
     if not folder.is_dir() or tables_with_columns(folder, columns):
         return []
-    runs = [one for one in sorted(folder.iterdir()) if one.is_dir()]
+    runs = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     return [
-        find_table_by_columns(one, columns) for one in runs if tables_with_columns(one, columns)
+        find_table_by_columns(run, columns) for run in runs if tables_with_columns(run, columns)
     ]
 
 
@@ -156,9 +156,7 @@ def _kept_in(path: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        return {
-            name: {**one} for name, one in parse_json(read_text(path, MAX_RESULT))[KEPT].items()
-        }
+        return {name: {**x} for name, x in parse_json(read_text(path, MAX_RESULT))[KEPT].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise GaugeError(f"{path} is damaged; remove it, and keep the options again.") from error
 
@@ -179,8 +177,8 @@ def left_to_kept(
     folder: Path, fit: str, options: Iterable[Option], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the kept options among some that were not given; for errors see `kept_options`."""
-    names = {one.name for one in options} - given.keys()
-    return {name: one for name, one in kept_options(folder, fit).items() if name in names}
+    names = {option.name for option in options} - given.keys()
+    return {name: option for name, option in kept_options(folder, fit).items() if name in names}
 
 
 def kept_in_words(folder: Path, kept: Mapping[str, Any]) -> list[str]:
@@ -248,7 +246,7 @@ def read_fit(path: Path) -> SuggestingDict[Any]:
     return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
 
 
-ESTIMATE = {one.name for one in dataclasses.fields(Estimate)}
+ESTIMATE = {field.name for field in dataclasses.fields(Estimate)}
 """Keys of an estimate."""
 
 
@@ -259,8 +257,8 @@ def _with_estimates(content: Any) -> Any:
             return Estimate(**with_nan(content))
         return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
     if isinstance(content, list):
-        numbers = all(one is None or isinstance(one, int | float) for one in content)
-        return with_nan(content) if numbers else [_with_estimates(one) for one in content]
+        numbers = all(x is None or isinstance(x, int | float) for x in content)
+        return with_nan(content) if numbers else [_with_estimates(x) for x in content]
     return content
 
 
@@ -299,9 +297,9 @@ class FitOfOtherTablesError(GaugeError):
 def fitted_tables(read: Mapping[Path, TableData], folder: Path) -> list[FittedTable]:
     """Return what a fit has read, for its result in a folder."""
     return [
-        FittedTable(os.path.relpath(path, folder), one.content.size, one.content.sha256)
-        for path, one in read.items()
-        if one.content
+        FittedTable(os.path.relpath(path, folder), x.content.size, x.content.sha256)
+        for path, x in read.items()
+        if x.content
     ]
 
 
@@ -328,7 +326,7 @@ def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Cautio
                     "run; repeat the command that measured them, which measures the others."
                 )
         where = "configurations", str(path.parent), path.name
-        found |= {one: Caution(one, *where) for one in said if one not in found}
+        found |= {x: Caution(x, *where) for x in said if x not in found}
     return [*found.values()]
 
 
@@ -344,7 +342,7 @@ def tables_of_result(path: Path) -> list[FittedTable]:
     """
     try:
         stated = parse_json(read_text(path, MAX_RESULT)).get(FITTED, [])
-        return [typed(one, FittedTable) for one in stated]
+        return [typed(x, FittedTable) for x in stated]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(f"{path} is damaged or not the result of a fit.") from error
 
@@ -366,8 +364,8 @@ def match_of(fitted: Sequence[FittedTable], present: Collection[Path]) -> Conten
         it is not known from which tables the result was made.
     """
     order = list(ContentMatch)
-    contents = [TableContent(one.size, one.sha256) for one in fitted]
-    matches = [[compare_content(path, one) for path in present] for one in contents]
+    contents = [TableContent(x.size, x.sha256) for x in fitted]
+    matches = [[compare_content(path, c) for path in present] for c in contents]
     best = [min(some, key=order.index, default=ContentMatch.OTHER) for some in matches]
     return max(best, key=order.index, default=None)
 
@@ -380,8 +378,8 @@ def is_of_other_tables(path: Path) -> bool:
         fitted = tables_of_result(path)
     except GaugeError:
         return True
-    others = [path.parent / one.file for one in fitted]
-    present = {*path.parent.glob("*.csv"), *(other for other in others if other.is_file())}
+    others = [path.parent / x.file for x in fitted]
+    present = {*path.parent.glob("*.csv"), *(x for x in others if x.is_file())}
     return match_of(fitted, present) is not ContentMatch.SAME
 
 

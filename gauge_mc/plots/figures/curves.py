@@ -57,15 +57,15 @@ class AveragesTable:
     def of(cls, label: str, curves: Curves) -> AveragesTable:
         """Return the averages of curves."""
         named = [(name, *point) for name, points in curves for point in points]
-        return cls(label, [AveragePoint(label, *one) for one in named])
+        return cls(label, [AveragePoint(label, *x) for x in named])
 
     def __rich__(self) -> Table:
         """Return a table for the terminal."""
         shown = Table("ensemble", "β", self.label, "τ_int", "measurements")
-        for one in self.points:
-            found = one.average
+        for point in self.points:
+            found = point.average
             tau = with_error(found.tau_int, found.tau_int_error)
-            shown.add_row(one.ensemble, f"{one.beta:g}", str(found), tau, str(found.samples))
+            shown.add_row(point.ensemble, f"{point.beta:g}", str(found), tau, str(found.samples))
         return shown
 
 
@@ -76,9 +76,9 @@ Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
 def draw_curves(axes: Axes, curves: Curves) -> None:
     """Draw averages with errors against a variable, joined by lines to guide the eye."""
     for i, (label, points) in enumerate(curves):
-        x = np.array([one for one, _ in points])
-        value = np.array([found.value for _, found in points])
-        error = np.nan_to_num([found.error for _, found in points])
+        x = np.array([x for x, _ in points])
+        value = np.array([x.value for _, x in points])
+        error = np.nan_to_num([x.error for _, x in points])
         axes.plot(x, value, color=look(i)["color"], alpha=0.4, linewidth=0.8)
         axes.errorbar(x, value, error, **look(i), linestyle="none", label=typeset(label))
 
@@ -193,9 +193,9 @@ def draw_rates(
     UsageError, GaugeError
         See `figure_file`. GaugeError is also raised if there is nothing to plot.
     """
-    require([one for one in curves if one.points])
-    panels = [*dict.fromkeys(one.panel for one in curves)]
-    labels = [*dict.fromkeys(one.label for one in curves)]
+    require([curve for curve in curves if curve.points])
+    panels = [*dict.fromkeys(curve.panel for curve in curves)]
+    labels = [*dict.fromkeys(curve.label for curve in curves)]
     size = (WIDTH + PANEL * (len(panels) - 1), 3.6 + 0.1 * len(labels))
     with figure_file(path, size) as figure:
         frames = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -210,7 +210,7 @@ def draw_rates(
             axes.set_xlabel(abscissa)
         frames[0].set_ylabel(ordinate)
         entries = [(line, typeset(label)) for label, line in known.items()]
-        entries += _dashed(any(one.limits for one in curves), ideal)
+        entries += _dashed(any(curve.limits for curve in curves), ideal)
         add_heading(figure, frames[0], entries, title, 2)
 
 
@@ -221,7 +221,7 @@ def _draw(axes: Axes, curve: RateCurve, style: dict[str, Any], ideal: bool) -> A
     if curve.limits:
         axes.plot(*zip(*curve.limits, strict=True), color=style["color"], dashes=(4, 2))
     if ideal:
-        scaled = [rates[0] * one / x[0] for one in x]
+        scaled = [rates[0] * y / x[0] for y in x]
         axes.plot(x, scaled, color=style["color"], linestyle=":", linewidth=0.8)
     return line
 
@@ -301,7 +301,7 @@ def series_line(colour: str) -> dict[str, Any]:
 def mean_line(look: dict[str, Any]) -> dict[str, Any]:
     """Return the style of a running mean, which is darker than the measurements below it."""
     rgb = load("matplotlib.colors").to_rgb(look["color"])
-    return {**look, "color": tuple(0.6 * one for one in rgb), "linewidth": 1.4}
+    return {**look, "color": tuple(0.6 * x for x in rgb), "linewidth": 1.4}
 
 
 def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:

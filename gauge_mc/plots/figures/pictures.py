@@ -56,7 +56,7 @@ SUPERSCRIPTS, NORMAL = str.maketrans("0123456789", DIGITS), str.maketrans(DIGITS
 def named_apart(action: Action) -> tuple[list[str], list[str]]:
     """Return the name of an action, unless it is the usual one, and its unusual options."""
     name = [] if action.name == defaults.ACTION else [action.name]
-    return name, [one.drawn(value) for one, value in action.changed.items()]
+    return name, [name.drawn(value) for name, value in action.changed.items()]
 
 
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:
@@ -78,7 +78,7 @@ def typeset(label: str) -> str:
     text = label.replace("$", r"\$")
     for character, command in COMMANDS.items():
         text = text.replace(character, f"${command}$")
-    return re.sub(f"[{DIGITS}]+", lambda found: f"$^{{{found[0].translate(NORMAL)}}}$", text)
+    return re.sub(f"[{DIGITS}]+", lambda x: f"$^{{{x[0].translate(NORMAL)}}}$", text)
 
 
 def minus(result: Estimate) -> str:
@@ -179,7 +179,7 @@ class Symbols(Mark):
         cls, x: Any, values: Sequence[Estimate], style: Mapping[str, Any], text: str = ""
     ) -> Symbols:
         """Return the points of estimates."""
-        y, error = [one.value for one in values], [one.error for one in values]
+        y, error = [value.value for value in values], [value.error for value in values]
         return cls(x, y, error, style=style, text=text)
 
     def draw(self, axes: Axes) -> Any:

@@ -247,7 +247,7 @@ def tree_level(
     """
     kind = FLOWS.get(flow)
     if kind is None or kind.rectangle is None:
-        known = [name for name, one in FLOWS.items() if one.rectangle is not None]
+        known = [name for name, x in FLOWS.items() if x.rectangle is not None]
         raise GaugeError(
             f"The tree-level correction of the flow '{flow}' is not known, only those of "
             f"{in_words(known)}; leave --tree-level out."
@@ -452,11 +452,11 @@ class FlowCurve:
 
     def values(self) -> list[Estimate]:
         """Return t^2 <E> at all flow times."""
-        return [estimate(one) for one in self.samples.T]
+        return [estimate(x) for x in self.samples.T]
 
     def slopes(self) -> list[Estimate]:
         """Return t d/dt t^2 <E> at all flow times."""
-        return [estimate(one) for one in (self.t * self._all(self.t, 1)).T]
+        return [estimate(x) for x in (self.t * self._all(self.t, 1)).T]
 
     def t0(self, target: float) -> Crossing:
         """Return t0/a^2, at which t^2 <E> reaches the target.

@@ -306,7 +306,7 @@ class GradientFlowObservable(Observable):
         If `until` has not determined the last flow time yet, it does so on this one.
         """
         along = _FlowSchedule(self._as_far_as_until(like), like)
-        return lambda field: [record for one in along(field) for record in self._records(one)]
+        return lambda field: [record for x in along(field) for record in self._records(x)]
 
     def _records(self, flowed: FlowedField) -> Iterator[Record]:
         f, sites = flowed, self.lattice.slice_sites
@@ -334,11 +334,13 @@ class GradientFlowObservable(Observable):
                 f"The table {source} is damaged: its configurations do not have the same flow "
                 f"times and slices; check it with `{CommandLine('verify', source)}`."
             ) from error
-        found = {name: TimeSeries(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
-        for name, one in values.items():
-            if one.shape[2] > 1:
+        found = {
+            name: TimeSeries(sweeps, value[:, :, 0], first=0) for name, value in values.items()
+        }
+        for name, value in values.items():
+            if value.shape[2] > 1:
                 for i, t in enumerate(times):
-                    found[f"{name},t={t:.10g}"] = TimeSeries(sweeps, one[:, i, 1:], first=0)
+                    found[f"{name},t={t:.10g}"] = TimeSeries(sweeps, value[:, i, 1:], first=0)
         return found
 
 
@@ -360,7 +362,7 @@ def _arrays(
         If a column is missing, or the records are not those of all times and slices.
     """
     indices = [table[name] for name in FLOW_COLUMNS[:3]]
-    distinct = [one[np.sort(np.unique(one, return_index=True)[1])] for one in indices]
+    distinct = [index[np.sort(np.unique(index, return_index=True)[1])] for index in indices]
     grid = np.meshgrid(*distinct, indexing="ij")
     shape = grid[0].shape
     same = (np.array_equal(a.reshape(shape), b) for a, b in zip(indices, grid, strict=True))
@@ -399,7 +401,7 @@ class _FlowSchedule:
         found = field_strength(field, self._largest, self._flow.flow.anisotropy)
         improved = improved_charge(field, self._flow.spare, found.charge)
         check_flowed(found.clover, t)
-        plaquette, clover = (float(one.sum()) / sites for one in (found.plaquette, found.clover))
+        plaquette, clover = (float(x.sum()) / sites for x in (found.plaquette, found.clover))
         charge, largest = float(found.charge.sum()), float(found.largest.max())
         averages = (plaquette, clover, charge, float(improved.sum()), largest)
         return FlowedField(t, field, *averages, found, improved)

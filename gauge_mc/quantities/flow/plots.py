@@ -84,7 +84,7 @@ class FlowPlot(TablePlot):
         lower: list[Mark] = [level]
         for i, (name, curve) in enumerate(curves.items()):
             look = {"color": COLOURS[i], "linestyle": DASHES[i]}
-            point, width = (_crossing(partial(one, target)) for one in (curve.t0, curve.w0))
+            point, width = (_crossing(partial(x, target)) for x in (curve.t0, curve.w0))
             square = width.map(lambda w: w**2, lambda w: 2 * w) if width else None
             upper.append(_curve(curve, curve.values(), look, 0))
             upper += _scale(point, target, look, name, "$t_0/a^2", point)
@@ -124,7 +124,7 @@ def _curve(
 ) -> Stroke:
     """Return the spline of a curve, with its error."""
     fine = np.linspace(curve.t[0], curve.t[-1], 600)
-    error = np.interp(fine, curve.t, [one.error for one in points])
+    error = np.interp(fine, curve.t, [point.error for point in points])
     return Stroke(fine, fine**order * curve.mean(fine, order), error, style=look)
 
 

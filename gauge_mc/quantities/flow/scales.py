@@ -192,7 +192,7 @@ def flow_scales(
 
 def _cautions(time: Crossing, width: Crossing, radius: float) -> list[str]:
     both = (time.estimate, width.estimate)
-    tau_int = float(np.nanmax([one.tau_int + one.tau_int_error for one in both]))
+    tau_int = float(np.nanmax([x.tau_int + x.tau_int_error for x in both]))
     found = caution_short(time.series.size, tau_int)
     for name, one in (("t0", time), ("w0", width)):
         if one.interpolation > NEGLIGIBLE * one.estimate.error:
@@ -265,7 +265,7 @@ class ScaleResult(FitResult):
         if math.isfinite(scales.w0.value):
             crossings["w0"] = curve.w0(scales.target)
         names = headings(FlowScales)
-        return {names[key]: (self.flow.sweeps, one.series) for key, one in crossings.items()}
+        return {names[key]: (self.flow.sweeps, c.series) for key, c in crossings.items()}
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
@@ -292,12 +292,12 @@ class ScaleResult(FitResult):
         found = self.scales
         known = headings(FlowScales)
         spacings = [
-            quoted_number(known[name].partition(" (")[0], one.value, one.scale_error or None, "fm")
+            quoted_number(known[name].partition(" (")[0], x.value, x.scale_error or None, "fm")
             for name in ("spacing_t0", "spacing_w0")
-            if (one := getattr(found, name))
+            if (x := getattr(found, name))
         ]
         errors = {"t0": found.t0_interpolation, "w0": found.w0_interpolation}
-        return [*(quoted_field(found, *one) for one in errors.items()), *spacings]
+        return [*(quoted_field(found, *x) for x in errors.items()), *spacings]
 
     def _caption(self) -> str:
         found = self.scales

@@ -157,7 +157,7 @@ def best_factor(charges: Array) -> tuple[float, float]:
     widest = (LARGEST_ALPHA - 1) * float(np.abs(charges).max())  # integers that Q runs through
     starts = np.linspace(1, LARGEST_ALPHA, math.ceil(STEPS * (1 + widest)) + 1)
     candidates = []
-    for _, start in sorted((deviation(float(one)), float(one)) for one in starts)[:STEPS]:
+    for _, start in sorted((deviation(float(start)), float(start)) for start in starts)[:STEPS]:
         alpha, least = start, deviation(start)
         for _ in range(STEPS if squares else 0):  # a parabola in alpha for given integers
             better = float(np.clip(np.rint(alpha * charges) @ charges / squares, 1, LARGEST_ALPHA))
@@ -336,7 +336,7 @@ def _cautions(
             "autocorrelation times and errors: make the run much longer."
         )
     else:
-        tau_int = max(one.tau_int + one.tau_int_error for one in (mean, square))
+        tau_int = max(x.tau_int + x.tau_int_error for x in (mean, square))
         cautions += caution_short(n, tau_int, "Q")
         cautions += flow.replicas.cautions(flow.sweeps, found.values)
     if rounded and found.deviation > LARGEST_DEVIATION:

@@ -154,7 +154,7 @@ class ScreeningResult(DataResult[ScreeningMasses]):
         """Return the mass of each part of the loop, or the string tension."""
         found = self.found
         name = "σ(T)/T²" if found.phase == CONFINED else "m/T"
-        return [quoted_number(f"{name} ({one.part})", one.mass) for one in found.masses]
+        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in found.masses]
 
 
 class ScreeningFit(Fit):
@@ -322,11 +322,11 @@ class ScreeningPlot(TablePlot):
         lattice = Lattice.parse(found.ensemble["lattice"])
         left, right = list[Mark](), list[Mark]()
         for n, mass in enumerate(found.masses):
-            points = [one for one in found.points if one.part == mass.part]
+            points = [point for point in found.points if point.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
-        known = [np.subtract(one.y, one.error) for one in left if isinstance(one, Symbols)]
-        logarithmic = {"yscale": "log", "ylim": (min(one.min() for one in known) / 3, None)}
+        known = [np.subtract(x.y, x.error) for x in left if isinstance(x, Symbols)]
+        logarithmic = {"yscale": "log", "ylim": (min(x.min() for x in known) / 3, None)}
         frames = [
             Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
             Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
@@ -342,26 +342,26 @@ def _correlator(
 ) -> list[Mark]:
     """Return the curve of a fit, and the correlator where it is positive."""
     norm, planes = points[0].correlator.value, max(lattice.extents[:3])
-    own = [one for one in points if one.correlator.value > SHOWN * one.correlator.error]
+    own = [point for point in points if point.correlator.value > SHOWN * point.correlator.error]
     m, r = mass.mass.value / lattice.t, np.linspace(mass.r_min, mass.r_max, 200)
     shape = np.exp(-m * r) + np.exp(-m * (planes - r))
     line = {"color": look(n)["color"], "linewidth": 0.8}
-    values = [one.correlator.value / norm for one in own]
-    errors = [one.correlator.error / norm for one in own]
+    values = [x.correlator.value / norm for x in own]
+    errors = [x.correlator.error / norm for x in own]
     style = {**look(n), "markersize": 4}
     return [
         Stroke(r, mass.amplitude.value * shape / norm, style=line),
-        Symbols([one.r for one in own], values, errors, style=style, text=mass.part),
+        Symbols([x.r for x in own], values, errors, style=style, text=mass.part),
     ]
 
 
 def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> list[Mark]:
     """Return the effective masses, and the fitted mass with its error where it was fitted."""
-    known = [(one.r + 0.5, one.effective_mass) for one in points if one.effective_mass]
+    known = [(point.r + 0.5, point.effective_mass) for point in points if point.effective_mass]
     style = {**look(n), "markersize": 4}
     low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
     band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
     return [
-        Symbols.of([r for r, _ in known], [one for _, one in known], style),
+        Symbols.of([r for r, _ in known], [x for _, x in known], style),
         Sketch(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
     ]

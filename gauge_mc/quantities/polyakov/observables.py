@@ -476,11 +476,11 @@ def _records(field: Field) -> Iterator[Record]:
     loops, colours = planes[0], field.group.colours
     re, im = float(loops.real.mean()), float(loops.imag.mean())
     centre = [root_of_unity(number, colours) for number in range(colours)]
-    c, s = max(centre, key=lambda one: re * one[0] + im * one[1])  # nearest to the mean
-    for axis, own in zip(AXES, planes, strict=True):
+    c, s = max(centre, key=lambda x: re * x[0] + im * x[1])  # nearest to the mean
+    for axis, plane in zip(AXES, planes, strict=True):
         # Products of complex numbers are fused differently by different builds of NumPy.
-        turned = (own.real * c + own.imag * s, own.imag * c - own.real * s)
-        for r in range(own.size // 2 + 1):
+        turned = (plane.real * c + plane.imag * s, plane.imag * c - plane.real * s)
+        for r in range(plane.size // 2 + 1):
             yield axis, r, *(_correlator(part, r) for part in turned)
 
 
@@ -641,14 +641,14 @@ def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array
     """Return C(R) of a field for all distances of an observable, in their order."""
     launches = [*_launches(observable)]
     sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
-    rows = add_slices(field.devices, [one.by_slice() for one in sums])
+    rows = add_slices(field.devices, [s.by_slice() for s in sums])
     found: dict[tuple[str, int], list[float]] = {}
     # All distances are summed, also those that are not asked for.
     for (path, _, first, count), row in zip(launches, rows, strict=True):
         for n in range(count):
             found.setdefault((path, first + n), []).append(row[n])
     norm = field.group.colours**2 * field.lattice.slice_sites
-    return np.array([np.mean(found[one]) for one in observable.distances]) / norm
+    return np.array([np.mean(found[d]) for d in observable.distances]) / norm
 
 
 def _launches(observable: PolyakovCorrelators) -> Iterable[tuple[str, Step, int, int]]:

@@ -218,7 +218,7 @@ def _falling_fit(
         columns = [amplitude * slopes, values, *([np.ones(values.size)] if constant else [])]
         return amplitude * values + sum(rest), np.stack(columns, axis=1)
 
-    mean, tau = series.mean(axis=0), max(replicas.estimate(one).tau_int for one in series.T)
+    mean, tau = series.mean(axis=0), max(replicas.estimate(x).tau_int for x in series.T)
     for mass in guesses:
         rest = [float(mean[-1])] if constant else []
         start = np.array([mass, (float(mean[0]) - sum(rest)) / float(form(mass)[0][0]), *rest])
@@ -399,9 +399,9 @@ def screening(
     return ScreeningMasses(
         dict(series.ensemble),
         DECONFINED if real else CONFINED,
-        [one.mass for one in parts],
-        [point for one in parts for point in one.points],
-        [caution for one in parts for caution in one.cautions],
+        [part.mass for part in parts],
+        [point for part in parts for point in part.points],
+        [caution for part in parts for caution in part.cautions],
     )
 
 
@@ -437,7 +437,7 @@ class _ScreenedFit:
                 f"The decrease of the correlator of {part} cannot be fitted: choose another range "
                 "with --r-min and --r-max, or measure more configurations."
             )
-        good = [one for one in tried if one[1].fit.p_value >= POOR]
+        good = [x for x in tried if x[1].fit.p_value >= POOR]
         first, fitted = good[0] if good else tried[-1]
         extent = self.series.lattice.t
         estimate = self.series.replicas.estimate

@@ -280,7 +280,7 @@ def _models(data: PotentialData, low: float, high: float) -> Iterator[_WindowFit
     every = np.unique(r[(r >= low - 1e-9) & (r <= high + 1e-9)].round(9))
     for i, j in combinations(range(every.size), 2):
         used = np.flatnonzero((r >= every[i] - 1e-9) & (r <= every[j] + 1e-9))
-        forms = [one for one in FORMS if len(one.slopes) + 2 + LEAST_FREEDOM <= j - i + 1]
+        forms = [x for x in FORMS if len(x.slopes) + 2 + LEAST_FREEDOM <= j - i + 1]
         if forms:
             points = data.points.chosen(used)
             yield from (_fitted(form, used, points, data) for form in forms)

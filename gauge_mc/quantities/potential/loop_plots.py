@@ -153,7 +153,7 @@ def plot_effective_potential(
             "configurations, or with more smearing."
         )
     points = potential.points if potential else ()
-    plateaus = {one.steps: one for one in points if one.path == energies.path}
+    plateaus = {point.steps: point for point in points if point.path == energies.path}
     with figure_file(path, (WIDTH, 5.6)) as figure:
         axes = figure.subplots()
         shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))

@@ -243,9 +243,9 @@ def select_matrices(loops: TableSeries, path: str, levels: Sequence[int]) -> Loo
     pairs = level_pairs(loops)
     for i, j in combinations_with_replacement(range(len(chosen)), 2):
         pair = chosen[i], chosen[j]
-        orders = [one for one in {pair, pair[::-1]} if one in pairs] or [pair]
-        parts = [_select(loops, path, one) for one in orders]
-        found[i, j] = found[j, i] = (*parts[0][:2], np.mean([one[2] for one in parts], axis=0))
+        orders = [x for x in {pair, pair[::-1]} if x in pairs] or [pair]
+        parts = [_select(loops, path, order) for order in orders]
+        found[i, j] = found[j, i] = (*parts[0][:2], np.mean([part[2] for part in parts], axis=0))
     r, t, _ = found[0, 0]
     size = len(chosen)
     for (i, j), one in found.items():
@@ -351,7 +351,7 @@ def effective_energies(loops: PathLoops) -> EffectiveEnergies:
     """Return the effective potential, with the relative errors of the loops."""
     logs = log_loops(loops)
     errors = np.array(
-        [[loops.replicas.estimate(one).error for one in row.T] for row in logs.transpose(1, 0, 2)]
+        [[loops.replicas.estimate(x).error for x in row.T] for row in logs.transpose(1, 0, 2)]
     )
     precision = np.maximum(errors[:, :-1], errors[:, 1:])
     parts = loops.path, loops.sweeps, loops.r, loops.distances, loops.t_step
@@ -406,8 +406,8 @@ def creutz_ratios(loops: PathLoops) -> LoopGrid:
 def _grid(series: Array, r: Integers, t: Integers, replicas: Replicas) -> LoopGrid:
     """Estimate every element of a series of shape (configurations, R, T)."""
     results = [[replicas.estimate(series[:, i, j]) for j in range(t.size)] for i in range(r.size)]
-    value = np.array([[one.value for one in row] for row in results])
-    error = np.array([[one.error for one in row] for row in results])
+    value = np.array([[x.value for x in row] for row in results])
+    error = np.array([[x.error for x in row] for row in results])
     return LoopGrid(r, t, value, error)
 
 

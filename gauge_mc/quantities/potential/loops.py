@@ -379,8 +379,8 @@ class LoopMeasurer:
         levels = range(loops.matrix_size)
         self._links = [Field.empty(*kind, above=loops.t_max) for _ in levels]
         self._other = Field.empty(*kind, above=loops.t_max)
-        slabs = zip(*(one.slabs for one in (self._other, *self._links)), strict=True)
-        self._slabs = [SlabLoops(loops, other, links) for other, *links in slabs]
+        slabs = zip(*(link.slabs for link in (self._other, *self._links)), strict=True)
+        self._slabs = [SlabLoops(loops, x, links) for x, *links in slabs]
         static, smearing = loops.temporal is not None, loops.smearing if loops.levels[-1] else None
         apart = smearing is not None and (smearing.smears_time or (static and smearing.uses_time))
         self._static = Field.empty(*kind) if static else None
@@ -485,9 +485,9 @@ class LoopMeasurer:
     def _along(self, path: str) -> dict[tuple[int, int], NDArray[np.float64]]:
         """Return W(r, t) of each pair of places, averaged over directions equivalent to a path."""
         sums = [slab.launch(path) for slab in self._slabs]
-        rows = add_slices(self._other.devices, [one() for one in sums])
+        rows = add_slices(self._other.devices, [s() for s in sums])
         chunks = chunks_of(self._loops.t_max)
-        pairs = [pair for one in ordered_pairs(len(self._links)) for pair in one]
+        pairs = [pair for p in ordered_pairs(len(self._links)) for pair in p]
         longest = steps_along(path, self._loops.r_max)
         by_step = rows.reshape(-1, longest, len(pairs), len(chunks), rows.shape[-1])
         parts = [by_step[:, :, :, i, :count] for i, (_, count) in enumerate(chunks)]
@@ -553,7 +553,7 @@ class MultilevelLoops:
         self._smearing, self._orderings = smearing, orderings
         self._lines = [
             (path, step, r)
-            for path, some in groupby(distances, key=lambda one: one[0])
+            for path, some in groupby(distances, key=lambda d: d[0])
             for lengths in [[r for _, r in some]]
             for step in equivalent_steps(path)
             for r in lengths
@@ -563,11 +563,11 @@ class MultilevelLoops:
         kind = (like.lattice, like.group.name, like.precision, like.devices)
         self._spare = [Field.empty(*kind) for _ in range(min(levels[-1], 2))]
         self._steps = list(dict.fromkeys(step for _, step, _ in self._lines))
-        counts = [one.slices // self._thickness for one in like.layouts]
+        counts = [layout.slices // self._thickness for layout in like.layouts]
         above = self._times if len(counts) > 1 else 0
         sizes = len(levels), len(self._steps), max(counts) + above
-        self._memory = [_SpatialLines(one, noise, above, *sizes) for one in like.slabs]
-        places = [one.steps for one in self._memory]
+        self._memory = [_SpatialLines(slab, noise, above, *sizes) for slab in like.slabs]
+        places = [x.steps for x in self._memory]
         self._halo = HaloExchange(like.devices, places, transfers_above(counts, above))
 
     def __call__(self, coupling: Coupling, field: Field) -> dict[tuple[int, str, int], Array]:
@@ -598,7 +598,7 @@ class MultilevelLoops:
         for operators, (_, step, r) in zip(found, self._lines, strict=True):
             for memory, one, address in zip(self._memory, sums, operators, strict=True):
                 self._launch(memory, one, address, step, r)
-        totals = add_slices(field.devices, [one.by_slice() for one in sums])
+        totals = add_slices(field.devices, [s.by_slice() for s in sums])
         parts = totals.reshape(len(self._lines), len(self._levels), len(chunks), at_a_time)
         each = [parts[:, :, n, :count] for n, (_, count) in enumerate(chunks)]
         norm = field.group.colours * field.lattice.sites // self._thickness
@@ -644,11 +644,11 @@ class MultilevelLoops:
 
     def _means(self, values: Array) -> dict[tuple[int, str, int], Array]:
         """Average the loops, of shape (lines, levels, times), over equivalent directions."""
-        by_distance: dict[tuple[str, int], list[Array]] = {one: [] for one in self._distances}
-        for (path, _, r), one in zip(self._lines, values, strict=True):
-            by_distance[path, r].append(one)
+        by_distance: dict[tuple[str, int], list[Array]] = {d: [] for d in self._distances}
+        for (path, _, r), value in zip(self._lines, values, strict=True):
+            by_distance[path, r].append(value)
         return {
-            (level, path, r): np.mean([one[n] for one in some], axis=0)
+            (level, path, r): np.mean([x[n] for x in some], axis=0)
             for n, level in enumerate(self._levels)
             for (path, r), some in by_distance.items()
         }

@@ -176,7 +176,9 @@ class _LoopLines:
             for n, slab in enumerate(made.slabs):
                 slab.launch(kernel, slab.whole(), **values(n))
             made.exchange_halo(depth=None)
-        launched = [one for one in self._loops.extents if one[0] == TIME or one[1] <= one[2]]
+        launched = [
+            extent for extent in self._loops.extents if extent[0] == TIME or extent[1] <= extent[2]
+        ]
         sums = [SlabSums(slab, 1, len(launched)) for slab in self._lines[0].slabs]
         for plane, r, t in launched:
             pairs = zip(sums, self._lines[r - 1].slabs, self._lines[t - 1].slabs, strict=True)
@@ -185,7 +187,7 @@ class _LoopLines:
                 one.launch(PLANAR_LOOPS, {**memory, "r": r, "s": t, "along_t": int(plane == TIME)})
         norm = field.group.colours * field.lattice.sites
         rows = total(self._lines[0], sums)[:, 0].tolist()
-        found = {one: row / (norm * LOOPS[one[0]]) for one, row in zip(launched, rows, strict=True)}
+        found = {x: row / (norm * LOOPS[x[0]]) for x, row in zip(launched, rows, strict=True)}
         return [
             (plane, r, t, found[plane, *(sorted((r, t)) if plane == SPACE else (r, t))])
             for plane, r, t in self._loops.extents
@@ -435,8 +437,8 @@ class WilsonLoops(LoopSet, ReducedNoise):
         lines = self.distances, len(self.times), self.levels, self.smearing, self.orderings
         measure = MultilevelLoops(like, self.noise, *lines)
         return lambda coupling, field: [
-            (*which, t, float(loop))
-            for which, loops in measure(coupling, field).items()
+            (*name, t, float(loop))
+            for name, loops in measure(coupling, field).items()
             for t, loop in zip(self.times, loops, strict=True)
         ]
 
@@ -471,7 +473,7 @@ def scale_of(metadata: Mapping[str, str]) -> float:
         return SCALE
     group, beta = GROUPS[metadata["group"]], float(metadata["beta"])
     lengths = action_of(metadata).scales_at(group, beta)
-    sizes = [IN_R0[one.name] * one.length(beta) for one in lengths if one.name in IN_R0]
+    sizes = [IN_R0[length.name] * length.length(beta) for length in lengths if length.name in IN_R0]
     return next(iter(sizes), SCALE)
 
 

@@ -91,8 +91,8 @@ class PlotOfPotentials(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
         results = [read_potential(run, options.get(RESULT.name)) for run in runs]
-        for run, found in zip(runs, results, strict=True):
-            caution(*(f"{run}: {one}" if len(runs) > 1 else one for one in found.cautions))
+        for run, result in zip(runs, results, strict=True):
+            caution(*(f"{run}: {c}" if len(runs) > 1 else c for c in result.cautions))
         self.picture(list(zip(labels_of(runs), results, strict=True))).draw(file)
         return []
 
@@ -112,7 +112,7 @@ class PotentialPlot(PlotOfPotentials):
         For errors see `PlotOfPotentials.picture`.
         """
         require(runs)
-        several, fits = len(runs) > 1, [(i, one) for i, (_, one) in enumerate(runs) if one.best]
+        several, fits = len(runs) > 1, [(i, x) for i, (_, x) in enumerate(runs) if x.best]
         upper, lower = list[Mark](), list[Mark]()
         for i, (label, result) in enumerate(runs):
             if result.best:
@@ -121,8 +121,8 @@ class PotentialPlot(PlotOfPotentials):
             else:
                 text = f"{typeset(label)}\ntoo few distances for a fit"
                 style = {**look(i), "markerfacecolor": "white", "zorder": 3, "label": text}
-                values = [one.potential for one in result.points]
-                upper.append(Symbols.of([one.distance for one in result.points], values, style))
+                values = [point.potential for point in result.points]
+                upper.append(Symbols.of([point.distance for point in result.points], values, style))
 
         def finish(axes: Axes) -> None:
             if several:
@@ -133,13 +133,13 @@ class PotentialPlot(PlotOfPotentials):
                     if spacing := result.scales.get("spacing"):
                         _add_physical_axis(axes, spacing.value.value)
 
-        largest_r = max(one.distance for _, result in runs for one in result.points)
+        largest_r = max(point.distance for _, result in runs for point in result.points)
         ends = {"xlim": (0, 1.04 * largest_r)}
         frames = [Frame(upper, "" if fits else "$R/a$", r"$a\,V(R)$", ends, finish)]
         if fits:
-            largest = [np.abs(_residuals(one)[_in_window(one)]).max() + 1.0 for _, one in fits]
+            largest = [np.abs(_residuals(x)[_in_window(x)]).max() + 1.0 for _, x in fits]
             limit = max(LEAST_LIMIT, 1.1 * max(largest))
-            lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
+            lower += [mark for i, x in fits for mark in _outside(x, look(i), limit)]
             lower.append(Sketch(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
             lower.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
             frames.append(Frame(lower, "$R/a$", RESIDUAL, {"ylim": (-limit, limit)}))
@@ -173,7 +173,7 @@ def result_of(run: Path, name: str | None = None) -> Path:
         return path
     found = sorted(run.glob(f"{usual.stem}_*{usual.suffix}"))
     if len(found) > 1:
-        names = ", ".join(one.name for one in found)
+        names = ", ".join(x.name for x in found)
         raise UsageError(
             f"{run} has several results of fit potential; choose one of {names} with {RESULT.flag}."
         )
@@ -268,11 +268,11 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
 
 def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Stroke]:
     """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
-    for one, residual in zip(result.points, _residuals(result), strict=True):
+    for point, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
             style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
-            yield Stroke([one.distance], [0.9 * side * limit], style=style)
+            yield Stroke([point.distance], [0.9 * side * limit], style=style)
 
 
 def _add_physical_axis(axes: Axes, spacing: float) -> None:
@@ -328,7 +328,7 @@ class ForcePlot(PlotOfPotentials):
                 raise GaugeError(
                     f"The result of {label or 'the run'} has no forces; fit the potential again."
                 )
-        shown = [one for _, result in runs for one in result.force if _is_known(one)]
+        shown = [x for _, result in runs for x in result.force if _is_known(x)]
         if not shown:
             raise GaugeError(
                 f"All forces have errors of more than {LARGEST_FORCE_ERROR:.0%}; measure more "
@@ -351,10 +351,10 @@ class ForcePlot(PlotOfPotentials):
         dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
         marks += [Guide(target, style=dotted) for target in FORCES.values()]
         marks += _key(runs, len(shown))
-        highest = max(one.scaled.value + one.scaled.error for one in shown)
-        lowest = min(one.scaled.value - one.scaled.error for one in shown)
+        highest = max(x.scaled.value + x.scaled.error for x in shown)
+        lowest = min(x.scaled.value - x.scaled.error for x in shown)
         low, high = FORCE_HEADROOM * lowest, FORCE_HEADROOM * max(highest, *FORCES.values())
-        largest = max(one.distance for one in shown)
+        largest = max(x.distance for x in shown)
         ends = {"xlim": (0, 1.05 * largest), "ylim": (min(0, low), high)}
         axis = r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$"
         frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, _name_scales)
@@ -383,8 +383,8 @@ def _is_known(force: ForcePoint) -> bool:
 
 def _key(runs: Runs, shown: int) -> list[Mark]:
     """Return the entries of the legend that explain symbols, errors, and what is left out."""
-    every = [one for _, result in runs for one in result.force]
-    hollow = any(one.path != AXIS for one in every)
+    every = [x for _, result in runs for x in result.force]
+    hollow = any(x.path != AXIS for x in every)
     entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
     if any(_scales(result) for _, result in runs):
@@ -392,15 +392,15 @@ def _key(runs: Runs, shown: int) -> list[Mark]:
     if left_out := len(every) - shown:
         points = f"{left_out} points" if left_out > 1 else "one point"
         words.append(f"not drawn: {points} with errors of more than {LARGEST_FORCE_ERROR:.0%}")
-    return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=one) for one in words)]
+    return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=word) for word in words)]
 
 
 def _force_points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Symbols]:
     """Yield the forces of a run on axis, and those off axis."""
     for on_axis in (True, False):
-        some = [one for one in result.force if (one.path == AXIS) == on_axis and _is_known(one)]
+        some = [x for x in result.force if (x.path == AXIS) == on_axis and _is_known(x)]
         style = {**own, "markerfacecolor": own["color"] if on_axis else "white"}
-        yield Symbols.of([one.distance for one in some], [one.scaled for one in some], style)
+        yield Symbols.of([x.distance for x in some], [x.scaled for x in some], style)
 
 
 HEADROOM = 0.15
@@ -434,7 +434,7 @@ class ScalingPlot(PlotOfPotentials):
             there = result.best.curve(np.array([r0]))[0] if result.best else math.nan
             x, y = result.distances / r0, r0 * (result.continuum - there)
             error = r0 * np.array([point.error for point in result.points])
-            on_axis = np.array([one.path == AXIS for one in result.points])
+            on_axis = np.array([point.path == AXIS for point in result.points])
             for some, face in ((on_axis, own["color"]), (~on_axis, "white")):
                 inner = {**own, "capsize": 0, "markerfacecolor": face, "zorder": 2}
                 marks.append(Symbols(x[some], y[some], error[some], style=inner))
@@ -477,14 +477,14 @@ class AnisotropyPlot(TablePlot):
         found = AnisotropyFit().carry_out([table], **options).found
         xi, ratios, points = found.xi, list[Mark](), list[Mark]()
         caution(*xi.cautions)
-        for i, x in enumerate(sorted({one.x for one in found.space})):
+        for i, x in enumerate(sorted({x.x for x in found.space})):
             full = {**look(i), "linestyle": "none"}
             hollow = {**full, "markerfacecolor": "white"}
-            along_t = [(one.t / xi.value, one.value) for one in found.time if one.x == x]
-            in_space = [(one.t, one.value) for one in found.space if one.x == x]
+            along_t = [(y.t / xi.value, y.value) for y in found.time if y.x == x]
+            in_space = [(y.t, y.value) for y in found.space if y.x == x]
             ratios += [*_known(along_t, hollow), *_known(in_space, full)]
             ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
-            shifted = [(one.y + 0.06 * i, one.xi) for one in found.points if one.x == x]
+            shifted = [(point.y + 0.06 * i, point.xi) for point in found.points if point.x == x]
             points += _known(shifted, full)
         band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
         ends = xi.value - xi.error, xi.value + xi.error
@@ -501,5 +501,5 @@ PLOTS.register(AnisotropyPlot())
 
 def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -> list[Symbols]:
     """Return points of the values that are known well enough to be drawn, if there are any."""
-    known = [(x, one) for x, one in values if one.error < LARGEST_ERROR * abs(one.value)]
-    return [Symbols.of([x for x, _ in known], [one for _, one in known], style)] if known else []
+    known = [(x, y) for x, y in values if y.error < LARGEST_ERROR * abs(y.value)]
+    return [Symbols.of([x for x, _ in known], [x for _, x in known], style)] if known else []

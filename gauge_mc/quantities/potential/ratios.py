@@ -98,7 +98,7 @@ class CreutzResult(FitResult):
     def values(self) -> dict[str, Any]:
         """Return the ratios as plain values, for JSON."""
         loops, grid = self.loops, self.ratios
-        lists = (one.tolist() for one in (grid.r, grid.t, grid.value, grid.error))
+        lists = (x.tolist() for x in (grid.r, grid.t, grid.value, grid.error))
         found = CreutzRatios(loops.smearing, int(loops.sweeps.size), dict(self.ensemble), *lists)
         return {
             "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
@@ -135,9 +135,9 @@ class CreutzResult(FitResult):
             QuotedNumber(f"χ({r}, {t})", *pair)
             for r, t, pair in zip(grid.r, grid.t, diagonal, strict=False)
         ]
-        known = [one for one in numbers if one.known and one.error < abs(one.value)]
-        well = [one for one in known if one.error <= QUOTED_ERROR * abs(one.value)]
-        return well[-1:] or sorted(known, key=lambda one: one.error / abs(one.value))[:1]
+        known = [number for number in numbers if number.known and number.error < abs(number.value)]
+        well = [x for x in known if x.error <= QUOTED_ERROR * abs(x.value)]
+        return well[-1:] or sorted(known, key=lambda x: x.error / abs(x.value))[:1]
 
     def unquoted(self) -> str:
         """Return why there is no ratio; see `FitResult.unquoted`."""
@@ -230,7 +230,7 @@ class Anisotropy:
     @property
     def used(self) -> tuple[RatioPoint, ...]:
         """The points that are averaged."""
-        return tuple(one for one in self.points if _is_used(one, self.least))
+        return tuple(point for point in self.points if _is_used(point, self.least))
 
 
 @dataclass(frozen=True)
@@ -274,9 +274,9 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
             "space and along t; measure larger ones, on a larger lattice if need be."
         )
     found = [
-        (x, y, *one)
+        (x, y, *v)
         for (x, y), ratio in logs[SPACE].items()
-        if (one := _matched(ratio, x, y, logs[TIME])) is not None
+        if (v := _matched(ratio, x, y, logs[TIME])) is not None
     ]
     series = {(x, y): values for x, y, values, _ in found}
     points = tuple(RatioPoint(x, y, estimate(values), change) for x, y, values, change in found)
@@ -310,7 +310,7 @@ def _log_ratios(table: TableSeries, plane: str) -> dict[tuple[int, int], Array]:
 
 
 def _estimates(logs: dict[tuple[int, int], Array]) -> tuple[LogRatio, ...]:
-    return tuple(LogRatio(x, t, estimate(one)) for (x, t), one in logs.items())
+    return tuple(LogRatio(x, t, estimate(log)) for (x, t), log in logs.items())
 
 
 def _matched(
@@ -372,7 +372,7 @@ def _choose(
     points: tuple[RatioPoint, ...], series: dict[tuple[int, int], Array], least: int | None
 ) -> tuple[int, _WeightedAverage, _WeightedAverage | None]:
     """Return the smallest extent, the average from it on, and from the following one on."""
-    largest = max((min(one.x, one.y) for one in points if _is_used(one, 1)), default=0)
+    largest = max((min(point.x, point.y) for point in points if _is_used(point, 1)), default=0)
     if not largest:
         raise GaugeError(
             f"No ratio of loops determines the anisotropy to {LARGEST_ERROR:.0%}; measure more "
@@ -399,13 +399,13 @@ def _average(
     points: tuple[RatioPoint, ...], series: dict[tuple[int, int], Array], least: int
 ) -> _WeightedAverage:
     """Return the average of the points from an extent on, weighted by their errors alone."""
-    used = [one for one in points if _is_used(one, least)]
-    values = np.stack([series[one.x, one.y] for one in used], axis=1)
+    used = [point for point in points if _is_used(point, least)]
+    values = np.stack([series[x.x, x.y] for x in used], axis=1)
     if len(used) == 1:
         return _WeightedAverage(values[:, 0], used[0].interpolation, 0.0, 0.0)
-    tau = max(one.xi.tau_int for one in used)
+    tau = max(x.xi.tau_int for x in used)
     fit = fit_linear(np.ones((len(used), 1)), values, tau, correlated=False)
-    changes = np.array([one.interpolation for one in used])
+    changes = np.array([x.interpolation for x in used])
     interpolation = float(fit.projection[0] @ changes)
     return _WeightedAverage(values @ fit.projection[0], interpolation, fit.chi2, fit.chi2_expected)
 
@@ -429,11 +429,11 @@ class AnisotropyResult(DataResult[Anisotropy]):
     def report(self) -> list[Any]:
         """Return a table of xi(x, y), and the average."""
         f = self.found
-        ys = sorted({one.y for one in f.points})
+        ys = sorted({point.y for point in f.points})
         title = "Anisotropy ξ(x, y) from ratios of Wilson loops"
         table = empty_table(title, "x", [f"y = {y}" for y in ys])
-        for x in sorted({one.x for one in f.points}):
-            row = {one.y: one for one in f.points if one.x == x}
+        for x in sorted({point.x for point in f.points}):
+            row = {point.y: point for point in f.points if point.x == x}
             table.add_row(str(x), *(str(row[y].xi) if y in row else "" for y in ys))
         bare = float(f.ensemble.get(ANISOTROPY.name, 0))
         interpolation = f"± {f.interpolation:.1g} from the interpolation in t"

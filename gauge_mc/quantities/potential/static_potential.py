@@ -364,8 +364,8 @@ def variational(matrices: LoopMatrices) -> list[PathLoops]:
     if matrices.t.size < 2:
         raise UsageError("A variational analysis needs loops of at least two t; measure larger t.")
     vectors = [_vectors(mean[0], mean[1]) for mean in matrices.values.mean(axis=0)]
-    states = min(one.shape[1] for one in vectors)
-    kept = np.stack([one[:, :states] for one in vectors])
+    states = min(vector.shape[1] for vector in vectors)
+    kept = np.stack([vector[:, :states] for vector in vectors])
     values = np.einsum("ran,crtab,rbn->ncrt", kept, matrices.values, kept, optimize=True)
     parts = matrices.path, matrices.levels[-1], matrices.sweeps, matrices.r, matrices.t
     return [PathLoops(*parts, state, matrices.levels, matrices.replicas) for state in values]

@@ -218,7 +218,7 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
             "measure the correlators again."
         )
     shape = (found.sweeps.size, times.size, distances.size)
-    parts = {name: one.astype(np.float64).reshape(shape) for name, one in found.values.items()}
+    parts = {name: value.astype(np.float64).reshape(shape) for name, value in found.values.items()}
     electric, magnetic, loop = (
         parts[f"{name}_re"] + 1j * parts[f"{name}_im"] for name in ("electric", "magnetic", "loop")
     )
@@ -242,7 +242,7 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
     for n, tau in enumerate(range(1, extent // 2 + 1)):
         for k, t in enumerate(series.t):
             loop, both = series.loop[:, k], (series.electric, series.magnetic)
-            electric, magnetic = (_ratio(one[:, k, n], loop) for one in both)
+            electric, magnetic = (_ratio(x[:, k, n], loop) for x in both)
             radius = math.sqrt(8 * t)
             found.append(
                 FieldCorrelatorPoint(
@@ -257,9 +257,9 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
                     inside=LEAST_RADIUS - ROUNDING <= radius <= MOST_RADIUS * tau + ROUNDING,
                 )
             )
-    loops = [estimate(one) for one in series.loop.T]
+    loops = [estimate(x) for x in series.loop.T]
     cautions = []
-    if any(one.value < SIGNIFICANT * one.error for one in loops):
+    if any(loop.value < SIGNIFICANT * loop.error for loop in loops):
         cautions.append(
             f"The Polyakov loop is less than {SIGNIFICANT:g} errors above 0, so that ratios to it "
             "mean nothing: measure in the deconfined phase, or more."
@@ -268,7 +268,7 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
         cautions.append(
             "G_norm is not known for this action and flow, and ratios to it are left out."
         )
-    if not any(one.inside for one in found):
+    if not any(x.inside for x in found):
         cautions.append(
             f"No flow time has a smoothing radius √(8t) between a and τ/3 with τ ≤ {extent // 2} "
             "a; measure the flow at more times, or choose a larger N_t."
@@ -357,7 +357,7 @@ class FlowedEnergies:
     def at(self, times: Array) -> FlowedEnergies:
         """Return the energies at some of the flow times."""
         chosen = np.isin(self.t, times)
-        values = (one[:, chosen] for one in (self.electric, self.magnetic, self.loop))
+        values = (x[:, chosen] for x in (self.electric, self.magnetic, self.loop))
         return FlowedEnergies(self.t[chosen], *values)
 
 
@@ -425,24 +425,24 @@ def flow_state(
     coupling = running_coupling(times**2 * cold.total.mean(axis=0), colours)
     alpha_u, alpha_e = alphas(coupling, colours)
     entropy = extent**4 * 4 / 3 * (hot.magnetic - hot.electric) / alpha_u
-    warm, zero = (-(extent**4) * one.total / alpha_e for one in (hot, cold))
+    warm, zero = (-(extent**4) * x.total / alpha_e for x in (hot, cold))
     design = np.stack([np.ones(times.size), times], axis=1)
-    tau = max(estimate(one).tau_int for one in entropy.T)
-    lines = [fit_linear(design, one, tau, False).projection[0] for one in (entropy, warm)]
+    tau = max(estimate(x).tau_int for x in entropy.T)
+    lines = [fit_linear(design, x, tau, False).projection[0] for x in (entropy, warm)]
     differences = [_minus(estimate(a), estimate(b)) for a, b in zip(warm.T, zero.T, strict=True)]
     both, constant = (entropy @ lines[0], warm @ lines[1]), estimate(zero @ lines[1])
     s, trace = map(estimate, both)
     return FlowState(
         beta,
         times.tolist(),
-        [estimate(one) for one in entropy.T],
+        [estimate(x) for x in entropy.T],
         differences,
         coupling.tolist(),
         s,
         _minus(trace, constant),
         _combined(both, constant, 3 / 4, 1 / 4),
         _combined(both, constant, 1 / 4, -1 / 4),
-        [estimate(one) for one in hot.loop.T],
+        [estimate(x) for x in hot.loop.T],
     )
 
 

@@ -96,7 +96,7 @@ class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the equation of state at the highest temperature at which it is known."""
-        known = [one for one in self.found.states if one.pressure]
+        known = [state for state in self.found.states if state.pressure]
         if not known:
             return []
         last = known[-1]
@@ -167,7 +167,7 @@ def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResul
     beta = couplings if critical is None else np.append(couplings, critical)
     cautions = [*runs.cautions]
     if runs.missing:
-        lacking = ", ".join(f"{one:.12g}" for one in runs.missing)
+        lacking = ", ".join(f"{x:.12g}" for x in runs.missing)
         words = f"There is no run at T = 0 at β = {lacking}, which is left out: add runs there."
         cautions.append(words)
     scale = _scale(runs, beta, options, given, cautions)
@@ -235,7 +235,7 @@ def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
     UsageError
         If there are fewer than two critical couplings.
     """
-    points = [MeasuredLength(one, extent, EQUAL * extent) for extent, one in couplings.items()]
+    points = [MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
     found = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
     if found is None:
         raise UsageError(
@@ -261,8 +261,8 @@ def critical_couplings(text: str) -> dict[int, float]:
         If the text is not of this form.
     """
     found = {}
-    for one in filter(None, text.split(",")):
-        extent, _, beta = one.partition(":")
+    for word in filter(None, text.split(",")):
+        extent, _, beta = word.partition(":")
         try:
             found[int(extent)] = float(beta)
         except ValueError as error:
@@ -331,10 +331,10 @@ class FlowThermodynamicsResult(DataResult[FlowThermodynamics]):
         found, known = self.found, headings(FlowState)
         title = f"Energy-momentum tensor on {found.lattice}, t → 0"
         table = empty_table(title, (), [*known.values(), "√(8t)/a"])
-        for one in found.states:
-            first, last = (f"{math.sqrt(8 * t):.2f}" for t in (one.t[0], one.t[-1]))
-            cells = [str(getattr(one, name)) for name in known if name != "beta"]
-            table.add_row(f"{one.beta:.12g}", *cells, f"{first} to {last}")
+        for state in found.states:
+            first, last = (f"{math.sqrt(8 * t):.2f}" for t in (state.t[0], state.t[-1]))
+            cells = [str(getattr(state, name)) for name in known if name != "beta"]
+            table.add_row(f"{state.beta:.12g}", *cells, f"{first} to {last}")
         p = found.ideal_pressure
         limits = f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."
         return [table, limits, *found.cautions]
@@ -406,7 +406,7 @@ def _states(
         If there is no such coupling, or too few flow times.
     """
     found, lacking = [], []
-    for beta in sorted({one.coupling.beta for one in runs.hot}):
+    for beta in sorted({x.coupling.beta for x in runs.hot}):
         sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
         hot, cold = (_energies(side, energy, skip) for side in sides)
         if hot is None or cold is None:
@@ -433,7 +433,7 @@ def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergie
     GaugeError
         If there are few configurations, or they have different flow times.
     """
-    paths = [path for one in runs if (path := table_with(one.path, THERMAL_COLUMNS))]
+    paths = [path for run in runs if (path := table_with(run.path, THERMAL_COLUMNS))]
     if not paths:
         return None
     skips = [last_skipped(path.parent, skip) for path in paths]
@@ -460,17 +460,17 @@ class FieldCorrelatorsResult(DataResult[LoopFieldCorrelators]):
 
     def report(self) -> list[Any]:
         """Return a table of the distances and flow times that are neither too small nor large."""
-        rows = [one for one in self.found.points if one.inside]
+        rows = [point for point in self.found.points if point.inside]
         title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
         table = table_of(title, FieldCorrelatorPoint, rows, 4)
         return [*([table] if rows else []), *self.found.cautions]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the correlators at the largest distance and the longest flow time inside."""
-        rows = [one for one in self.found.points if one.inside]
+        rows = [point for point in self.found.points if point.inside]
         if not rows:
             return []
-        last = max(rows, key=lambda one: (one.tau, one.t))
+        last = max(rows, key=lambda row: (row.tau, row.t))
         where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
         ends = "_ratio" if last.electric_ratio else ""
         names = (f"electric{ends}", f"magnetic{ends}")

@@ -137,12 +137,12 @@ def known_scale(action: Action, group: Group, beta: Array) -> ScaleCurve | None:
     ScaleCurve, or None
         None if no length is known at any of the couplings.
     """
-    known = [action.scales_at(group, float(one)) for one in beta]
+    known = [action.scales_at(group, float(x)) for x in beta]
     every = {scale.name: scale for scales in known for scale in scales}
     if not every:
         return None
     best = max(every.values(), key=lambda scale: sum(scale in scales for scales in known))
-    rows = [_at(best, float(one), scales) for one, scales in zip(beta, known, strict=True)]
+    rows = [_at(best, float(x), scales) for x, scales in zip(beta, known, strict=True)]
     length, slope, error = np.array(rows).T
     return ScaleCurve(best.name, best.source, length, slope, error)
 
@@ -152,7 +152,7 @@ def _at(best: LengthScale, beta: float, known: Sequence[LengthScale]) -> tuple[f
     if best not in known:
         return math.nan, math.nan, math.nan
     slope = best.slope(beta)
-    return best.length(beta), slope, max(abs(one.slope(beta) - slope) for one in known)
+    return best.length(beta), slope, max(abs(x.slope(beta) - slope) for x in known)
 
 
 @dataclass(frozen=True)
@@ -189,13 +189,13 @@ def measured_scale(
     ScaleCurve, or None
         None if there are fewer than two couplings.
     """
-    at = np.array([one.beta for one in points])
+    at = np.array([point.beta for point in points])
     count = np.unique(at).size
     if count < 2:
         return None
     order = min(MOST_ORDER, count - 1 if count < 4 else count - 2)
-    values = np.array([math.log(one.value) for one in points])
-    errors = np.array([one.error / one.value for one in points])
+    values = np.array([math.log(point.value) for point in points])
+    errors = np.array([point.error / point.value for point in points])
     middle = at.mean()
     weights = 1 / errors
     fit = np.linalg.pinv(np.vander(at - middle, order + 1, increasing=True) * weights[:, None])
@@ -208,7 +208,7 @@ def measured_scale(
     logarithm = np.vander(x, order + 1, increasing=True) @ projection @ values
     slope, spread = slopes @ projection @ values, (slopes @ projection) ** 2 @ errors**2
     arrays = (np.exp(logarithm), slope, np.sqrt(spread))
-    return ScaleCurve(name, source, *(np.where(inside, one, np.nan) for one in arrays))
+    return ScaleCurve(name, source, *(np.where(inside, array, np.nan) for array in arrays))
 
 
 SIGNIFICANT = 3.0
@@ -345,9 +345,9 @@ def equation_of_state(
             energy=_finite(energy),
             entropy=_finite(entropy),
             scale_error=_known(abs(trace.value) * curve.slope_error[n] / curve.slope[n]),
-            pressure_interpolation=abs(p.value - other.value),
+            pressure_interpolation=abs(p.value - x.value),
         )
-        for n, (p, other, trace, energy, entropy) in enumerate(quantities)
+        for n, (p, x, trace, energy, entropy) in enumerate(quantities)
     ]
 
 
@@ -356,10 +356,10 @@ def _linear(matrix: Array, differences: Sequence[Estimate]) -> list[Estimate]:
 
     The matrix of the coefficients has the shape (couplings, couplings).
     """
-    values = matrix @ np.array([one.value for one in differences])
-    errors = np.sqrt(matrix**2 @ np.array([one.error**2 for one in differences]))
+    values = matrix @ np.array([d.value for d in differences])
+    errors = np.sqrt(matrix**2 @ np.array([d.error**2 for d in differences]))
     rows = zip(values.tolist(), errors.tolist(), differences, strict=True)
-    return [Estimate(value, error, math.nan, math.nan, one.samples) for value, error, one in rows]
+    return [Estimate(value, error, math.nan, math.nan, x.samples) for value, error, x in rows]
 
 
 def _known(value: float) -> float | None:
@@ -442,7 +442,7 @@ class BulkRuns:
         GaugeError
             If there are fewer than two such couplings.
         """
-        beta = sorted({one.coupling.beta for one in self.hot})
+        beta = sorted({x.coupling.beta for x in self.hot})
         pairs = [(b, _at_coupling(self.hot, b), _at_coupling(self.cold, b)) for b in beta]
         found = [(b, hot, cold) for b, hot, cold in pairs if cold]
         if len(found) < 2:
@@ -457,7 +457,7 @@ class BulkRuns:
     @property
     def missing(self) -> list[float]:
         """Couplings with runs at T > 0 but none at T = 0."""
-        hot, cold = ({one.coupling.beta for one in side} for side in (self.hot, self.cold))
+        hot, cold = ({x.coupling.beta for x in side} for side in (self.hot, self.cold))
         return sorted(hot - cold)
 
     def lengths(self, energy: str, target: float, skip: Skip) -> tuple[list[MeasuredLength], str]:
@@ -496,7 +496,7 @@ class BulkRuns:
 
 def _at_coupling(runs: Iterable[BulkRun], beta: float) -> list[Array]:
     """Return the chains at a coupling."""
-    return [one.density for one in runs if one.coupling.beta == beta]
+    return [run.density for run in runs if run.coupling.beta == beta]
 
 
 def read_bulk_runs(
@@ -524,26 +524,26 @@ def read_bulk_runs(
     every, shared = _read(folder, skip, {})
     if cold:
         more, shared = _read(cold, skip, shared)
-        if not any(one.cold for one in more):
+        if not any(x.cold for x in more):
             raise GaugeError(
                 f"There is no run at T = 0 in {cold}, on a lattice with at least as many links "
                 "along t as in some direction of space; name another folder, or leave --cold out."
             )
-        every += [one for one in more if one.cold]
-    hot = [one for one in every if not one.cold and extent in (None, one.lattice.t)]
+        every += [x for x in more if x.cold]
+    hot = [x for x in every if not x.cold and extent in (None, x.lattice.t)]
     if not hot:
         raise GaugeError(
             f"There is no run at T > 0 in {folder}, with fewer links along t"
             f"{f', {extent},' if extent else ''} than in space; name the folder of a scan that has "
             "measured the loops of its action."
         )
-    check_one_extent(folder, (one.lattice for one in hot))
-    lattice = max((one.lattice for one in hot), key=lambda one: one.sites)
-    others = sorted({str(one.lattice) for one in hot} - {str(lattice)})
+    check_one_extent(folder, (x.lattice for x in hot))
+    lattice = max((x.lattice for x in hot), key=lambda x: x.sites)
+    others = sorted({str(x.lattice) for x in hot} - {str(lattice)})
     words = "The runs on {} are left out, which is smaller than {}."
-    cautions = [words.format(one, lattice) for one in others]
-    same = [one for one in hot if one.lattice == lattice]
-    return BulkRuns(shared, lattice, same, _largest([one for one in every if one.cold]), cautions)
+    cautions = [words.format(x, lattice) for x in others]
+    same = [x for x in hot if x.lattice == lattice]
+    return BulkRuns(shared, lattice, same, _largest([x for x in every if x.cold]), cautions)
 
 
 def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
@@ -551,7 +551,7 @@ def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
     sites: dict[float, int] = {}
     for one in runs:
         sites[one.coupling.beta] = max(sites.get(one.coupling.beta, 0), one.lattice.sites)
-    return [one for one in runs if one.lattice.sites == sites[one.coupling.beta]]
+    return [run for run in runs if run.lattice.sites == sites[run.coupling.beta]]
 
 
 def _read(
@@ -561,13 +561,13 @@ def _read(
     if not folder.is_dir():
         raise GaugeError(f"{folder} is not a folder; name one that has runs.")
     found = []
-    for path in sorted(one for one in folder.iterdir() if one.is_dir()):
-        headers = (read_heading(one)[0] for one in sorted(path.glob("*.csv")))
-        stated = (one for one in headers if {"group", "beta", "lattice"} <= one.keys())
+    for path in sorted(path for path in folder.iterdir() if path.is_dir()):
+        headers = (read_heading(p)[0] for p in sorted(path.glob("*.csv")))
+        stated = (header for header in headers if {"group", "beta", "lattice"} <= header.keys())
         if (header := next(stated, None)) is None:
             continue
-        keys = (*(one for one in ensemble_keys() if one not in VARYING), *weights())
-        own = {one: header[one] for one in keys if one in header}
+        keys = (*(key for key in ensemble_keys() if key not in VARYING), *weights())
+        own = {key: header[key] for key in keys if key in header}
         check_equal(shared or own, own, path)
         shared = own
         coupling = Coupling.of_metadata(header)
@@ -591,4 +591,4 @@ def _read(
 def table_with(run: Path, columns: Sequence[str]) -> Path | None:
     """Return the table of a run that has some columns, or None."""
     paths = sorted(run.glob("*.csv"))
-    return next((one for one in paths if {*columns} <= {*read_heading(one)[1]}), None)
+    return next((path for path in paths if {*columns} <= {*read_heading(path)[1]}), None)

@@ -48,7 +48,7 @@ class ThermalFlow(GradientFlowObservable):
         "E = G^a_mu_nu G^a_mu_nu / 4 = electric + magnetic, averaged over sites; loop: Tr / N"
     )
     options: ClassVar[tuple[Option, ...]] = tuple(
-        one for one in GradientFlowObservable.options if one.name not in WITHOUT
+        option for option in GradientFlowObservable.options if option.name not in WITHOUT
     )
 
     @classmethod
@@ -264,9 +264,9 @@ def _field_records(
     """Flow a copy of a field, and yield the records of every flow time."""
     for t in times_along(flow, observable, field):
         closed_lines(flow.field, flow.spare)
-        both = [insertions.correlators(flow.field, flow.spare, one) for one in (False, True)]
+        both = [insertions.correlators(flow.field, flow.spare, x) for x in (False, True)]
         loop = polyakov_loop(flow.field)
         check_flowed(both, t)
         for tau, (electric, magnetic) in enumerate(zip(*both, strict=True), 1):
             values = (electric, magnetic, loop)
-            yield (t, tau, *(x for one in values for x in (float(one.real), float(one.imag))))
+            yield (t, tau, *(x for value in values for x in (float(value.real), float(value.imag))))

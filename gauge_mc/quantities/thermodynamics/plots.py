@@ -80,10 +80,10 @@ PLOTS.register(ThermodynamicsPlot())
 def abscissae(found: ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
     """Return the abscissae of the states and the label of their axis: T/T_c if it is known."""
     for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {found.scale}")):
-        values = [getattr(one, name) for one in found.states]
-        if any(one is not None for one in values):
-            return np.array([np.nan if one is None else one for one in values]), label
-    return np.array([one.beta for one in found.states]), r"$\beta$"
+        values = [getattr(state, name) for state in found.states]
+        if any(value is not None for value in values):
+            return np.array([np.nan if value is None else value for value in values]), label
+    return np.array([state.beta for state in found.states]), r"$\beta$"
 
 
 def _curve(
@@ -95,7 +95,7 @@ def _curve(
     text: str = "",
 ) -> Symbols:
     """Return one quantity times a factor, where it is known."""
-    values = [getattr(one, name) for one in found.states]
+    values = [getattr(state, name) for state in found.states]
     known = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
     return Symbols(
         [a for a, _ in known],
@@ -119,15 +119,15 @@ class EnergyMomentumPlot(ScanFigure):
         found = flow_thermodynamics(scan, options)
         caution(*found.cautions)
         extent, entropy, anomaly = int(found.lattice.split("x")[-1]), list[Mark](), list[Mark]()
-        for number, one in enumerate(found.states):
-            x, own = np.array(one.t) / extent**2, look(number)
+        for number, state in enumerate(found.states):
+            x, own = np.array(state.t) / extent**2, look(number)
             small = {"color": own["color"], "marker": ".", "linewidth": 0.8}
             large = {**own, "markersize": 5}
-            text = rf"$\beta={one.beta:.12g}$"
-            entropy += [Symbols.of(x, one.entropy_at, small)]
-            entropy += [Symbols.of([0], [one.entropy], large, text)]
-            anomaly += [Symbols.of(x, one.anomaly_at, small)]
-            anomaly += [Symbols.of([0], [one.anomaly], large)]
+            text = rf"$\beta={state.beta:.12g}$"
+            entropy += [Symbols.of(x, state.entropy_at, small)]
+            entropy += [Symbols.of([0], [state.entropy], large, text)]
+            anomaly += [Symbols.of(x, state.anomaly_at, small)]
+            anomaly += [Symbols.of([0], [state.anomaly], large)]
         dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
         entropy.append(Guide(4 * found.ideal_pressure, style=dashed, text="ideal gas"))
         frames = [
@@ -159,13 +159,15 @@ class FieldCorrelatorsPlot(TablePlot):
         """Show G_E and G_B divided by G_norm, a curve for each flow time."""
         found = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
         caution(*found.cautions)
-        shown = [one for one in found.points if one.inside and one.electric_ratio is not None]
+        shown = [
+            point for point in found.points if point.inside and point.electric_ratio is not None
+        ]
         if not shown:
             raise GaugeError(
                 "There is no correlator with a smoothing radius √(8t) between a and τ/3 whose "
                 "leading order is known; measure the flow at more times, or choose a larger N_t."
             )
-        times = sorted({one.t for one in shown})
+        times = sorted({x.t for x in shown})
         some = np.unique(np.linspace(0, len(times) - 1, MOST_CURVES).astype(int))
         chosen = [times[n] for n in some]
         frames = [
@@ -188,9 +190,9 @@ def _curves(
     """Return the points whose leading order is known, by flow time, which the legend may name."""
     curves = []
     for n, t in enumerate(times):
-        own = [one for one in points if one.t == t and getattr(one, name) is not None]
+        own = [point for point in points if point.t == t and getattr(point, name) is not None]
         style = {**look(n), "linestyle": "-", "linewidth": 0.8, "markersize": 4}
         text = rf"$\sqrt{{8t}}={np.sqrt(8 * t):.2f}\,a$" if named else ""
-        values = [getattr(one, name) for one in own]
-        curves.append(Symbols.of([one.scaled for one in own], values, style, text))
+        values = [getattr(x, name) for x in own]
+        curves.append(Symbols.of([x.scaled for x in own], values, style, text))
     return curves

@@ -206,7 +206,7 @@ def read_trajectories(
         )
     more = [name for name in table if name == FAILED or _is_of_term(name, OF_TERMS)]
     columns = {name: np.asarray(table[name], float) for name in (*TRAJECTORY_COLUMNS, *more)}
-    if not all(np.isfinite(one).all() for one in columns.values()):
+    if not all(np.isfinite(column).all() for column in columns.values()):
         raise GaugeError(
             f"{source} contains a value that is not a number, as from steps that were much too "
             "large; generate it again with more --steps."
@@ -249,11 +249,11 @@ def trajectory_averages(
     every = table.replicas
     accepted, weight, action = map(every.estimate, (c["accepted"], weights, c["action"]))
     change = every.where(done).estimate(c["delta_h"][done])
-    slowest = max((accepted, change, weight, action), key=lambda one: one.tau_int)
+    slowest = max((accepted, change, weight, action), key=lambda x: x.tau_int)
     length = float(table.ensemble.get("length", "nan"))
-    terms = [_forces(c, done, one, length, f"_{one.name}") for one in quarks]
+    terms = [_forces(c, done, quark, length, f"_{quark.name}") for quark in quarks]
     own = _forces(c, done, gauge, length)
-    iterations = sum(one.iterations for one in terms)
+    iterations = sum(term.iterations for term in terms)
     return Trajectories(
         accepted,
         math.erfc(math.sqrt(change.value) / 2) if change.value >= 0 else math.nan,
@@ -267,7 +267,7 @@ def trajectory_averages(
         own.largest_force,
         table.sweeps.size,
         int((~done).sum()),
-        sorted([*terms, own], key=lambda one: one.level),
+        sorted([*terms, own], key=lambda term: term.level),
         iterations,
         2 * action.tau_int * iterations,
         table.ensemble,
@@ -309,8 +309,8 @@ def unequal_levels(terms: Sequence[TermForces]) -> str:
     counts in the end is how forces change.
     """
     kicks: dict[int, float] = {}
-    for one in terms:
-        kicks[one.level] = max(kicks.get(one.level, 0.0), one.kick)
+    for term in terms:
+        kicks[term.level] = max(kicks.get(term.level, 0.0), term.kick)
     coarse, fine = (pick(kicks, key=lambda level: kicks[level]) for pick in (max, min))
     if not kicks[coarse] >= UNEQUAL * kicks[fine]:
         return ""
@@ -355,7 +355,7 @@ class HmcResult(DataResult[Trajectories]):
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the acceptance and the energies."""
-        return [quoted_number(name, one) for name, one in self._averages()[:3]]
+        return [quoted_number(name, x) for name, x in self._averages()[:3]]
 
     def _averages(self) -> list[tuple[str, Estimate]]:
         """Return the names of the averages, and their values."""
@@ -372,11 +372,11 @@ class HmcResult(DataResult[Trajectories]):
         heads = ("level", "forces", "step", "rms F", "max F", "F·step", "solver")
         table = empty_table("terms of the action", ["term"], heads)
         table.columns[0].no_wrap = True
-        for one in self.found.terms:
-            sizes = (f"{x:.3g}" for x in (one.step, one.force, one.largest_force))
-            solver = f"{one.iterations:.0f}" if one.iterations else ""
-            counts = (str(one.level), str(one.forces))
-            table.add_row(one.name, *counts, *sizes, f"{one.kick:.2g}", solver)
+        for term in self.found.terms:
+            sizes = (f"{x:.3g}" for x in (term.step, term.force, term.largest_force))
+            solver = f"{term.iterations:.0f}" if term.iterations else ""
+            counts = (str(term.level), str(term.forces))
+            table.add_row(term.name, *counts, *sizes, f"{term.kick:.2g}", solver)
         return table
 
 
@@ -400,14 +400,14 @@ def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
     known = table.ensemble
     levels = TrajectoryLevel.several(known.get("levels", ""))
     count, own = max(len(levels), 1), gauge_level(levels)
-    kinds = {one.name: one.items for one in ACTION_TERMS.values()}
+    kinds = {x.name: x.items for x in ACTION_TERMS.values()}
     kinds[NamedMonomial.option] = NamedMonomial
     values = {name: items.several(known.get(name, "")) for name, items in kinds.items()}
     terms = terms_of_action(values, count)
-    acting = {own, *(one.level for one in terms)}
+    acting = {own, *(term.level for term in terms)}
     scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
     forces = scales.forces(int(table.columns["steps"][-1]))
-    others = [ActionTerm(one.title, one.level, forces[one.level]) for one in terms]
+    others = [ActionTerm(term.title, term.level, forces[term.level]) for term in terms]
     return ActionTerm(GAUGE, own, forces[own]), others
 
 

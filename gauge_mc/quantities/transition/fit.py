@@ -93,7 +93,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
     def report(self) -> list[Any]:
         """Return tables of the runs, the volumes and the critical couplings, and what follows."""
         f = self.found
-        known = any(one.tunnelling_time for volume in f.volumes for one in volume.runs)
+        known = any(run.tunnelling_time for volume in f.volumes for run in volume.runs)
         runs = Table(title="Runs, with the overlap of each with the next one")
         names = [*headings(ThermalRunResult).values()]
         for name in ("lattice", *(names if known else names[:-1])):
@@ -126,12 +126,12 @@ class TransitionFitResult(DataResult[TransitionResult]):
     def quoted(self) -> list[QuotedNumber]:
         """Return the critical coupling, the latent heat and the critical temperature."""
         f = self.found
-        best = [quoted_field(one, "beta", one.systematic) for one in f.critical[:1]]
-        peaks = [quoted_field(one, "beta_peak", None, one.lattice) for one in f.volumes]
-        known = [one for one in peaks if one.known]
+        best = [quoted_field(x, "beta", x.systematic) for x in f.critical[:1]]
+        peaks = [quoted_field(volume, "beta_peak", None, volume.lattice) for volume in f.volumes]
+        known = [peak for peak in peaks if peak.known]
         return [
             *(best or known[-1:]),
-            *(quoted_field(one, "value") for one in f.latent_heats[:1]),
+            *(quoted_field(heat, "value") for heat in f.latent_heats[:1]),
             *(
                 QuotedNumber(each.product, each.value, each.error, each.scale_error)
                 for each in f.temperatures
@@ -153,7 +153,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
             lines.append(
                 f"χ_max grows with N_s to the power {f.exponent}, to compare with {expected}."
             )
-        known = [one for one in f.volumes if one.interface]
+        known = [volume for volume in f.volumes if volume.interface]
         if known:
             lines.append(f"σ_I / T_c³ = {known[-1].interface} on {known[-1].lattice}")
         lines += [
@@ -166,7 +166,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
     @property
     def continuous(self) -> bool:
         """Whether the transition is of second order, as for SU(2)."""
-        return all(one.beta_weights is None for one in self.found.volumes)
+        return all(volume.beta_weights is None for volume in self.found.volumes)
 
 
 class TransitionFit(Fit):
@@ -239,7 +239,7 @@ class TransitionPlot(ScanFigure):
         read, volumes = volumes_of(scan, options)
         caution(*cautions_of(volumes))
         ising = volumes[0].colours == ISING_COLOURS
-        declared = {one.name: one for one in OBSERVABLES[loop_observable()].derived}
+        declared = {x.name: x for x in OBSERVABLES[loop_observable()].derived}
         chi, binder = declared["susceptibility"], declared["binder"]
         marks: tuple[list[Mark], list[Mark], list[Mark]] = [], [], []
         for n, volume in enumerate(volumes):
@@ -258,7 +258,7 @@ class TransitionPlot(ScanFigure):
             Frame(marks[2], *(of_modulus if ising else (r"$\beta$", FRACTION))),
             _infinite(extrapolations(volumes), ising),
         ]
-        frames = [replace(one, finish=_set_few_ticks) for one in frames]
+        frames = [replace(frame, finish=_set_few_ticks) for frame in frames]
         title = f"{read.group.label}, Nₜ = {volumes[0].lattice.t}"
         return Picture(frames, 5.6, title, columns=3, layout={"nrows": 2, "ncols": 2})
 
@@ -295,14 +295,14 @@ def _curve(
         rows = curve.beta[part], curve.value[part], curve.error[part]
         yield Stroke(*rows, style=line, text="" if part[0] else text)
     for beta in volume.reweighting.beta:
-        loops = [one.loop for one in volume.chains if one.beta == beta]
+        loops = [chain.loop for chain in volume.chains if chain.beta == beta]
         chains = [{"abs": np.abs(loop), "loop": loop} for loop in loops]
         value, error = measured(chains, volume.lattice)
         yield Symbols([beta], [value], [np.nan_to_num(error)], style=style)
 
 
 def _fraction(volume: ThermalVolume, chains: list[Any], lattice: Lattice) -> tuple[float, float]:
-    near = estimate(*(near_axis(one["loop"], volume.colours) for one in chains))
+    near = estimate(*(near_axis(chain["loop"], volume.colours) for chain in chains))
     return (near.value - NEAR_AXIS) / (1 - NEAR_AXIS), near.error / (1 - NEAR_AXIS)
 
 

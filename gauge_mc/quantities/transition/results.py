@@ -144,7 +144,7 @@ def crossing_shift(small: ThermalVolume, large: ThermalVolume) -> float:
     (s^-omega - l^-omega) / (l^(1/nu) - s^(1/nu)) of the two sizes in units of N_t, s and l. At a
     transition of first order corrections decrease as the volume.
     """
-    s, l = (one.size / one.lattice.t for one in (small, large))
+    s, l = (x.size / x.lattice.t for x in (small, large))
     if small.colours != ISING_COLOURS:
         return float(s**-3)
     scaling = s**-ISING_OMEGA - l**-ISING_OMEGA
@@ -189,15 +189,15 @@ def extrapolations(volumes: Sequence[ThermalVolume]) -> dict[str, StraightLine]:
     They are that of the peaks of the susceptibility, and that of the crossings of the Binder
     cumulants for SU(2), of the couplings of equal weights else.
     """
-    shifts, terms = [shift(one) for one in volumes], [next_term(one) for one in volumes]
-    peak = line_of(shifts, [one.peak[0] for one in volumes], terms)
+    shifts, terms = [shift(volume) for volume in volumes], [next_term(volume) for volume in volumes]
+    peak = line_of(shifts, [volume.peak[0] for volume in volumes], terms)
     if volumes[0].colours == ISING_COLOURS:
         pairs = [*itertools.pairwise(volumes)]
         crossed = [crossing(*pair).samples for pair in pairs]
-        line = line_of([crossing_shift(*one) for one in pairs], crossed, terms[:-1])
+        line = line_of([crossing_shift(*pair) for pair in pairs], crossed, terms[:-1])
         lines = {"crossings of U": line, "peak of χ": peak}
     else:
-        weights = line_of(shifts, [one.equal_weights for one in volumes], terms)
+        weights = line_of(shifts, [volume.equal_weights for volume in volumes], terms)
         if peak and weights:  # their distance decreases in another way, and may be small by chance
             weights = replace(weights, least=peak.slope)
         lines = {"peak of χ": peak, "equal weights": weights}
@@ -215,7 +215,7 @@ def jump_of_variances(volumes: Sequence[ThermalVolume]) -> StraightLine | None:
     """
     if volumes[0].colours == ISING_COLOURS:
         return None
-    return line_of([shift(one) for one in volumes], [one.variance for one in volumes])
+    return line_of([shift(volume) for volume in volumes], [volume.variance for volume in volumes])
 
 
 def exponent(volumes: Sequence[ThermalVolume]) -> Array | None:
@@ -224,7 +224,7 @@ def exponent(volumes: Sequence[ThermalVolume]) -> Array | None:
     It is gamma/nu at a transition of second order, and 3 at one of first order. None if fewer than
     two volumes have a peak.
     """
-    found = [(math.log(one.size), np.log(one.peak[1])) for one in volumes]
+    found = [(math.log(volume.size), np.log(volume.peak[1])) for volume in volumes]
     line = line_of([a for a, _ in found], [b for _, b in found])
     return None if line is None else np.asarray(line.parameters[:, 1])
 
@@ -396,28 +396,28 @@ def transition(
         CriticalCoupling(
             name,
             bootstrapped(limit),
-            math.hypot(line.systematic, *(_disagreement(limit, other) for other in limits)),
+            math.hypot(line.systematic, *(_disagreement(limit, x) for x in limits)),
             *line.quality,
         )
         for (name, line), limit in zip(lines.items(), limits, strict=True)
     ]
-    order = np.argsort([math.hypot(one.beta.error, one.systematic) for one in critical])
-    every = [one.peak[0] for one in volumes] + [one.samples for one in crossed]
-    last = [np.full(2, math.nan), *(one for one in every if math.isfinite(one[0]))][-1]
+    order = np.argsort([math.hypot(x.beta.error, x.systematic) for x in critical])
+    every = [volume.peak[0] for volume in volumes] + [x.samples for x in crossed]
+    last = [np.full(2, math.nan), *(x for x in every if math.isfinite(x[0]))][-1]
     best = _widened(limits[order[0]], critical[order[0]].systematic) if lines else last
-    size = sum(one.reweighting.measured.size for one in volumes)
+    size = sum(volume.reweighting.measured.size for volume in volumes)
     grown = exponent(volumes)
     action, beta = coupling.action, float(best[0])
     known = action.scales_at(group, beta) if math.isfinite(beta) else []
     return TransitionResult(
         dict(ensemble),
         volumes[0].lattice.t,
-        [_volume(one) for one in volumes],
-        [_crossing(pair, one) for pair, one in zip(pairs, crossed, strict=True)],
+        [_volume(volume) for volume in volumes],
+        [_crossing(pair, x) for pair, x in zip(pairs, crossed, strict=True)],
         [critical[n] for n in order],
         None if grown is None else bootstrapped(grown, size),
         _latent_heat(volumes, known[0]) if known else [],
-        [_temperature(one, best, volumes[0].lattice.t) for one in known],
+        [_temperature(x, best, volumes[0].lattice.t) for x in known],
         cautions_of(volumes),
     )
 
@@ -455,17 +455,17 @@ def _volume(volume: ThermalVolume) -> VolumeTransition:
 def _run(volume: ThermalVolume, state: int, seen: bool) -> ThermalRunResult:
     every = volume.reweighting
     beta = float(every.beta[state])
-    chains = [one for one in volume.chains if one.beta == beta]
-    sectors = [volume.sectors(one) for one in chains]
-    sizes = np.array([one.loop.size for one in chains])
-    fractions = sizes @ np.array([one for one, _ in sectors]) / sizes.sum()
-    crossed = [volume.tunnelling(one) for one in chains] if seen else [None]
-    known = [one for one in crossed if one is not None]
-    lengths = [int(one.sweeps[-1] - one.sweeps[0]) for one in chains]  # in updates
+    chains = [chain for chain in volume.chains if chain.beta == beta]
+    sectors = [volume.sectors(chain) for chain in chains]
+    sizes = np.array([chain.loop.size for chain in chains])
+    fractions = sizes @ np.array([x for x, _ in sectors]) / sizes.sum()
+    crossed = [volume.tunnelling(chain) for chain in chains] if seen else [None]
+    known = [x for x in crossed if x is not None]
+    lengths = [int(chain.sweeps[-1] - chain.sweeps[0]) for chain in chains]  # in updates
     return ThermalRunResult(
         beta,
         int(sizes.sum()),
-        max(one.tau_int for one in chains),
+        max(chain.tau_int for chain in chains),
         float(every.overlap[state]) if state < every.beta.size - 1 else None,
         fractions.tolist(),
         sum(changes for _, changes in sectors),
@@ -490,7 +490,7 @@ def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[L
     As the pressure is continuous, the latent heat is the jump of epsilon - 3 p.
     """
     found = []
-    last = next((one for one in reversed(volumes) if math.isfinite(one.peak[0][0])), None)
+    last = next((volume for volume in reversed(volumes) if math.isfinite(volume.peak[0][0])), None)
     if last is None:
         return []
     factor = last.lattice.t**4 / scale.slope(float(last.peak[0][0]))
@@ -512,14 +512,14 @@ def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[L
 def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemperature:
     """Return T_c in units of a length, with T_c = 1 / (N_t a)."""
     inside = beta[np.isfinite(beta)]
-    t = bootstrapped(np.array([scale.length(float(one)) / extent for one in inside]))
+    t = bootstrapped(np.array([scale.length(float(x)) / extent for x in inside]))
     return CriticalTemperature(scale.name, t.value, t.error, t.value * scale.error, scale.source)
 
 
 def cautions_of(volumes: Sequence[ThermalVolume]) -> list[str]:
     """Return cautions about all volumes, their extrapolations and their crossings."""
     lines = extrapolations(volumes)
-    found = [one for volume in volumes for one in _cautions_of(volume)]
+    found = [c for volume in volumes for c in _cautions_of(volume)]
     for name, line in lines.items():
         if line.dof > 0 and line.p_value < POOR:
             found.append(

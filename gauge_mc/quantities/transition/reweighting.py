@@ -82,28 +82,28 @@ class MultiHistogram:
     @cached_property
     def beta(self) -> Array:
         """Couplings of the chains, ascending, of shape (states,)."""
-        return np.unique([one.beta for one in self.chains])
+        return np.unique([chain.beta for chain in self.chains])
 
     @cached_property
     def measured(self) -> Array:
         """S of all measurements minus `offset`, of shape (samples,)."""
-        return np.concatenate([one.action for one in self.chains]) - self.offset
+        return np.concatenate([chain.action for chain in self.chains]) - self.offset
 
     @cached_property
     def offset(self) -> float:
         """Mean of S over all measurements."""
-        return float(np.concatenate([one.action for one in self.chains]).mean())
+        return float(np.concatenate([chain.action for chain in self.chains]).mean())
 
     @cached_property
     def values(self) -> Array:
         """The other quantities of all measurements, of shape (quantities, samples)."""
-        return np.concatenate([one.values for one in self.chains], axis=1)
+        return np.concatenate([chain.values for chain in self.chains], axis=1)
 
     @cached_property
     def state(self) -> NDArray[np.intp]:
         """Index of the coupling of every measurement, of shape (samples,)."""
-        sizes = [one.action.size for one in self.chains]
-        return np.repeat(np.searchsorted(self.beta, [one.beta for one in self.chains]), sizes)
+        sizes = [chain.action.size for chain in self.chains]
+        return np.repeat(np.searchsorted(self.beta, [chain.beta for chain in self.chains]), sizes)
 
     @cached_property
     def weight(self) -> float:
@@ -120,25 +120,27 @@ class MultiHistogram:
         """
         of_samples: list[NDArray[np.intp]] = []
         states: list[int] = []
-        for one, count in zip(self.chains, self._block_counts, strict=True):
-            size = one.action.size
+        for chain, count in zip(self.chains, self._block_counts, strict=True):
+            size = chain.action.size
             of_samples.append(np.arange(size) * count // size + len(states))
-            states += [int(np.searchsorted(self.beta, one.beta))] * count
+            states += [int(np.searchsorted(self.beta, chain.beta))] * count
         return np.concatenate(of_samples), np.array(states)
 
     @cached_property
     def _block_counts(self) -> list[int]:
         """Number of blocks of every chain, the same for all chains of a ladder."""
-        sizes = [one.action.size for one in self.chains]
-        times = [max(one.tau_int, self._ladder_times.get(one.ladder, 0)) for one in self.chains]
-        lengths = [bin_length(*one) for one in zip(sizes, times, strict=True)]
+        sizes = [chain.action.size for chain in self.chains]
+        times = [
+            max(chain.tau_int, self._ladder_times.get(chain.ladder, 0)) for chain in self.chains
+        ]
+        lengths = [bin_length(*x) for x in zip(sizes, times, strict=True)]
         counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
         least: dict[int | None, int] = {}
         for one, count in zip(self.chains, counts, strict=True):
             least[one.ladder] = min(count, least.get(one.ladder, count))
         return [
-            count if one.ladder is None else least[one.ladder]
-            for one, count in zip(self.chains, counts, strict=True)
+            count if chain.ladder is None else least[chain.ladder]
+            for chain, count in zip(self.chains, counts, strict=True)
         ]
 
     @cached_property
@@ -150,9 +152,11 @@ class MultiHistogram:
                 ladders.setdefault(one.ladder, []).append(one)
         times: dict[int | None, float] = {}
         for number, chains in ladders.items():
-            size = min(one.action.size for one in chains)
-            mean = np.mean([[one.action[:size], *one.values[:, :size]] for one in chains], axis=0)
-            times[number] = float(np.nanmax([0.5, *(estimate(one).tau_int for one in mean)]))
+            size = min(chain.action.size for chain in chains)
+            mean = np.mean(
+                [[chain.action[:size], *chain.values[:, :size]] for chain in chains], axis=0
+            )
+            times[number] = float(np.nanmax([0.5, *(estimate(x).tau_int for x in mean)]))
         return times
 
     @cached_property
@@ -164,25 +168,25 @@ class MultiHistogram:
         all ladders with the same couplings are a group.
         """
         couplings: dict[int, list[float]] = {}
-        for one in self.chains:
-            if one.ladder is not None:
-                couplings.setdefault(one.ladder, []).append(one.beta)
+        for chain in self.chains:
+            if chain.ladder is not None:
+                couplings.setdefault(chain.ladder, []).append(chain.beta)
         known = sorted({tuple(sorted(each)) for each in couplings.values()})
         of_blocks: list[int] = []
         groups: list[int] = []
         first: dict[int, int] = {}
         states = iter(self.blocks[1])
-        for one, count in zip(self.chains, self._block_counts, strict=True):
+        for chain, count in zip(self.chains, self._block_counts, strict=True):
             own = [int(next(states)) for _ in range(count)]
-            if one.ladder is None or one.ladder not in first:
+            if chain.ladder is None or chain.ladder not in first:
                 begin = len(groups)
-                if one.ladder is not None:
-                    first[one.ladder] = begin
-                    number = known.index(tuple(sorted(couplings[one.ladder])))
+                if chain.ladder is not None:
+                    first[chain.ladder] = begin
+                    number = known.index(tuple(sorted(couplings[chain.ladder])))
                     own = [self.beta.size + number] * count
                 groups += own
             else:
-                begin = first[one.ladder]
+                begin = first[chain.ladder]
             of_blocks += range(begin, begin + count)
         return np.array(of_blocks), np.array(groups)
 
@@ -217,9 +221,7 @@ class MultiHistogram:
         """Return sums of a quantity times `weight`, of shape (1 + replicas, bins)."""
         weighted, index = self.weight * values, self.bins[1]
         block, size = self.blocks[0], self.bins[0].size
-        return np.array(
-            [np.bincount(index, weighted * one[block], size) for one in self.multiplicity]
-        )
+        return np.array([np.bincount(index, weighted * x[block], size) for x in self.multiplicity])
 
     @cached_property
     def _counts(self) -> Array:
@@ -332,7 +334,7 @@ class MultiHistogram:
         exponents = -np.outer(action, beta) - self._denominators[:, None]
         weights = np.exp(exponents - exponents.max(axis=0))
         norm = (self._binned(np.ones(self.measured.size)) / ratio) @ weights
-        sums = [(self._binned(one) / ratio) @ weights for one in x]
+        sums = [(self._binned(y) / ratio) @ weights for y in x]
         return np.asarray(np.stack(sums, axis=1) / norm[:, np.newaxis])
 
     @cached_property
@@ -445,7 +447,7 @@ class ThermalChain:
     @cached_property
     def tau_int(self) -> float:
         """The longer tau_int of the action and of |L|, in samples."""
-        return max(estimate(one).tau_int for one in (self.action, np.abs(self.loop)))
+        return max(estimate(ab).tau_int for ab in (self.action, np.abs(self.loop)))
 
 
 @dataclass(frozen=True)
@@ -501,8 +503,10 @@ class ThermalVolume:
     def reweighting(self) -> MultiHistogram:
         """The measurements as one sample, with the values |L|, |L|^2, |L|^4 and nearness."""
         chains = [
-            MarkovChain(one.beta, one.action, self._values(one.loop), one.tau_int, one.ladder)
-            for one in self.chains
+            MarkovChain(
+                chain.beta, chain.action, self._values(chain.loop), chain.tau_int, chain.ladder
+            )
+            for chain in self.chains
         ]
         return MultiHistogram(chains, self.replicas, self.seed)
 
@@ -524,7 +528,7 @@ class ThermalVolume:
         """1/sigma of the action at every coupling of the runs, ascending."""
         every = self.reweighting
         states = (every.measured[every.state == k] for k in range(every.beta.size))
-        return np.array([1 / max(one.std(), 1e-12) for one in states])
+        return np.array([1 / max(state.std(), 1e-12) for state in states])
 
     @property
     def covered(self) -> NDArray[np.bool_]:
@@ -578,7 +582,7 @@ class ThermalVolume:
         for all measurements.
         """
         curve = self.susceptibility
-        heights = [peak_of(curve.beta, one)[1] for one in curve.samples]
+        heights = [peak_of(curve.beta, sample)[1] for sample in curve.samples]
         return self._at_least(self.peak_zero.samples), np.array(heights)
 
     @cached_property
@@ -695,7 +699,7 @@ class ThermalVolume:
         centres = (edges[1:] + edges[:-1]) / 2
         modulus = self.reweighting.values[0]
         here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
-        smoothed = [_smoothed(here, centres, one) for one in self.phases[:3]]
+        smoothed = [_smoothed(here, centres, phase) for phase in self.phases[:3]]
         found = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[:, :, 0]
         low, least, high = found.T
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -727,7 +731,7 @@ def _smoothed(bins: NDArray[np.intp], centres: Array, at: float) -> Array:
     middle, last = int(np.argmin(np.abs(centres - at))), centres.size - 1
     near = [min(max(middle + step, 0), last) for step in (-1, 0, 1)]
     parts = zip(SMOOTHING, near, strict=True)
-    return np.asarray(sum(weight * (bins == one) for weight, one in parts), np.float64)
+    return np.asarray(sum(weight * (bins == x) for weight, x in parts), np.float64)
 
 
 def near_axis(loop: NDArray[np.complex128], colours: int) -> NDArray[np.bool_]:

@@ -99,7 +99,7 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
     found: dict[Lattice, list[ThermalChain]] = {}
     shared: dict[str, str] = {}
     coupling: Coupling | None = None
-    for run in sorted(one for one in folder.iterdir() if one.is_dir()):
+    for run in sorted(path for path in folder.iterdir() if path.is_dir()):
         path = run / loop_table()
         if not path.exists():
             continue
@@ -107,8 +107,8 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
         lattice = Lattice.parse(loops.header["lattice"])
         if (extent and lattice.t != extent) or not len(loops):
             continue
-        keys = (*(one for one in ensemble_keys() if one not in VARYING), *weights())
-        own = {one: loops.header[one] for one in keys if one in loops.header}
+        keys = (*(key for key in ensemble_keys() if key not in VARYING), *weights())
+        own = {key: loops.header[key] for key in keys if key in loops.header}
         apart = dict.fromkeys(ACTION_TERMS, "")
         check_equal({**(shared or own), **apart}, {**own, **apart}, run)
         for name, kind in ACTION_TERMS.items():
@@ -128,14 +128,14 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
             "measured them."
         )
     check_one_extent(folder, found)
-    chains = dict(sorted(found.items(), key=lambda one: one[0].sites))
+    chains = dict(sorted(found.items(), key=lambda x: x[0].sites))
     scan = folder if (folder / "scan.toml").is_file() else None
     return ThermalRuns(shared, coupling, chains, scan)
 
 
 def loop_observable() -> str:
     """Return the name of the observable that is the Polyakov loop."""
-    columns = {one.name: one.columns.names for one in OBSERVABLES.values()}
+    columns = {x.name: x.columns.names for x in OBSERVABLES.values()}
     return next(name for name, names in columns.items() if names == LOOP_COLUMNS)
 
 
@@ -231,13 +231,13 @@ def action_series(
     GaugeError
         If the run has not measured all loops of its action.
     """
-    tables = {one: _table_of(run, one, coupling) for one in coupling.action.loops}
+    tables = {loop: _table_of(run, loop, coupling) for loop in coupling.action.loops}
     for table in tables.values():
         updates = table[SWEEP] if updates is None else np.intersect1d(updates, table[SWEEP])
     assert updates is not None
     averages = {
-        one: [_at(table, updates, name) for name in _observable(one).columns.names[1:]]
-        for one, table in tables.items()
+        n: [_at(table, updates, name) for name in _observable(n).columns.names[1:]]
+        for n, table in tables.items()
     }
     return updates, np.asarray(coupling.density(averages)) / coupling.beta
 
@@ -273,7 +273,7 @@ def lacking_action(parameters: Parameters) -> str | None:
     None if it does, or if it measures none of them.
     """
     measured = {item.observable for item in parameters.measure}
-    needed = {name for one in parameters.action.loops if (name := observable_of_loops(one))}
+    needed = {name for loop in parameters.action.loops if (name := observable_of_loops(loop))}
     if needed <= measured or not measured & {*needed, loop_observable()}:
         return None
     return (
@@ -292,9 +292,9 @@ def _command_again(run: Path) -> str:
     scan = Scan(run.parent, parameters)
     if not scan.exists():
         return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
-    grids = (words for one in Scan.read(run.parent).grids for words in one.words)
+    grids = (words for grid in Scan.read(run.parent).grids for words in grid.words)
     other = quote(f"{run.parent}_again")
-    return ", then ".join(f"gauge-mc scan {card} {one} {rest} {other}" for one in grids)
+    return ", then ".join(f"gauge-mc scan {card} {grid} {rest} {other}" for grid in grids)
 
 
 def _observable(loops: Loops) -> type[Observable]:
@@ -345,14 +345,14 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
         if one.complete():
             members.setdefault(one.point._replace(beta=0.0), []).append(one)
     chains, grids = max(scan.points().values(), default=1), []
-    several = len({one.algorithm for one in scan.points()}) > 1
-    for point, own in members.items():
-        if several and len({one.point.beta for one in own}) == 1:
+    several = len({point.algorithm for point in scan.points()}) > 1
+    for point, member in members.items():
+        if several and len({x.point.beta for x in member}) == 1:
             raise UsageError(
                 f"--refine adds values of β, of which {scan.path} has one for each of its quarks; "
                 "add values to --quarks, or several to --beta."
             )
-        runs = [read_thermal_chain(one.run.path, skip) for one in own]
+        runs = [read_thermal_chain(x.run.path, skip) for x in member]
         volume = ThermalVolume(point.lattice, GROUPS[scan.parameters.group].colours, runs, 0)
         found = tuple(sorted({*missing_couplings(volume)}))
         if found:
@@ -393,7 +393,7 @@ def missing_couplings(volume: ThermalVolume) -> Iterator[float]:
             distance = float(known[k + 1] - known[k])
             count = min(math.ceil(distance / (widths[k] + widths[k + 1])), MOST_AT_ONCE)
             inner = np.linspace(known[k], known[k + 1], count + 1 + (count == 1))[1:-1]
-            yield from (rounded(float(one), widths[k]) for one in inner)
+            yield from (rounded(float(x), widths[k]) for x in inner)
     if every.gaps:  # a peak cannot be found before they are closed
         return
     peak = float(volume.peak[0][0])

@@ -248,7 +248,7 @@ class Monomial(ABC):
         self, force: AlgebraField, momenta: AlgebraField, some: range, size: float
     ) -> dict[int, Force]:
         """Do the kicks of consecutive chains, whose sizes are the same."""
-        sums = [SlabSums(one, 2, 1, one.whole(some=some), wide=True) for one in momenta.slabs]
+        sums = [SlabSums(slab, 2, 1, slab.whole(some=some), wide=True) for slab in momenta.slabs]
         for n, one in enumerate(sums):
             fields = {"momenta": one.slab.buffer.address, "force": force.slabs[n].buffer.address}
             largest = self._largest.address(n)
@@ -265,7 +265,9 @@ class Monomial(ABC):
 def _alike(wanted: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
     """Yield consecutive chains whose kicks have the same size, with this size."""
     numbers = enumerate(np.flatnonzero(wanted).tolist())
-    for (_, size), group in groupby(numbers, lambda one: (one[1] - one[0], sizes[one[1]])):
+    for (_, size), group in groupby(
+        numbers, lambda number: (number[1] - number[0], sizes[number[1]])
+    ):
         own = [n for _, n in group]
         yield range(own[0], own[-1] + 1), size
 

@@ -111,7 +111,7 @@ def begin_actions(
             for own, coupling, traces in zip(parts, couplings, found, strict=True):
                 factors = coupling.beta * np.array(coupling.action.weights[loops])
                 own += [-factors * traces, links.lattice.sites * factors * loops.kinds]
-        return [Energy.of(np.concatenate([one.reshape(-1) for one in own])) for own in parts]
+        return [Energy.of(np.concatenate([x.reshape(-1) for x in part])) for part in parts]
 
     return actions
 
@@ -163,8 +163,8 @@ class GaugeMonomial(Monomial):
         self, couplings: Sequence[Coupling], like: Field, replicas: Choice | None = None
     ) -> None:
         super().__init__(like, GAUGE)
-        for one in couplings:
-            check_action(one.action, like)
+        for coupling in couplings:
+            check_action(coupling.action, like)
         self.couplings, first = tuple(couplings), couplings[0]
         several = MANY_REPLICAS if len(couplings) > 1 else ONE_REPLICA
         self.replicas, self.halo_depth = replicas or several, first.action.halo_depth
@@ -192,11 +192,11 @@ class GaugeMonomial(Monomial):
         if self.replicas == ONE_REPLICA:
             return StepsInMemory(None, addresses)
         kind: Any = KICK.part("ReplicaMove", like.slabs[0].variant(*self._choices))
-        kicked = [one for one in moving if one.kicked]
+        kicked = [x for x in moving if x.kicked]
         moves = [
             kind(kick=step.kick, drift=step.drift, replica=n, unused=0)
-            for one in kicked
-            for n, step in one.moves
+            for x in kicked
+            for n, step in x.moves
         ]
         memory = in_memory(like, np.frombuffer((kind * len(moves))(*moves), np.uint8))
         place = memory.address
@@ -245,7 +245,7 @@ class GaugeMonomial(Monomial):
             found = replica_sums(links.devices, sums, len(numbers))
             values = largest.by_slice().reshape(len(self.couplings), -1)
             pairs = zip(found, numbers, strict=True)
-            return {n: gauge_force(own, values[n], links.lattice) for own, n in pairs}
+            return {n: gauge_force(x, values[n], links.lattice) for x, n in pairs}
 
         return wait
 
@@ -319,7 +319,7 @@ class AdjointPlaquette(Monomial):
     def actions(self, failures: Failures) -> list[Energy]:
         """Return the value of the term for every chain."""
         found = replica_sums(self.field.devices, self._launched(), self.chains)
-        return [Energy.of(self.values["beta"] * one) for one in found]
+        return [Energy.of(self.values["beta"] * x) for x in found]
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of all chains."""

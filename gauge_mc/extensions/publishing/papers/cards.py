@@ -155,7 +155,7 @@ class PaperEnsemble:
     def folder(self) -> str:
         """Name of its run directory, which depends on nothing but the parameters."""
         if self.scan:
-            content: Any = {key: str(one) for key, one in sorted(self.values.items())}
+            content: Any = {key: str(x) for key, x in sorted(self.values.items())}
             label = SCANS
         else:
             content, label = self.parameters.fixed(), self.parameters.name
@@ -211,14 +211,16 @@ def read_paper(path: Path) -> PaperCard:
     shared = {key: content[key] for key in ("read",) if key in content}
     try:
         entries = content["entries"]
-        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ValueError("entries is no list of tables")
         found = PaperCard(
             path=path,
             paper=str(content["paper"]),
             title=str(content["title"]),
             where=str(content["where"]),
-            entries=[_entry(one if "against" in one else {**shared, **one}) for one in entries],
+            entries=[
+                _entry(entry if "against" in entry else {**shared, **entry}) for entry in entries
+            ],
             ensembles=_ensembles(content, path),
             about=str(content.get("about", "")),
         )
@@ -233,13 +235,13 @@ def read_paper(path: Path) -> PaperCard:
 
 def _entry(content: Mapping[str, Any]) -> Entry:
     """Return an entry; the types of the options of its fit are checked by the fit."""
-    known = [one.name for one in fields(Entry)]
+    known = [field.name for field in fields(Entry)]
     if unknown := content.keys() - {*known}:
         raise ValueError(f"Unknown key '{min(unknown)}' of an entry{nearest(min(unknown), known)}")
     tables = {key: content[key] for key in ("options", "against_options") if key in content}
-    plain = {key: one for key, one in content.items() if key not in tables}
+    plain = {key: x for key, x in content.items() if key not in tables}
     entry: Entry = typed(plain, Entry)
-    if not all(isinstance(one, dict) for one in tables.values()):
+    if not all(isinstance(table, dict) for table in tables.values()):
         raise ValueError(f"the options of '{entry.name}' are no table")
     return replace(entry, **tables)
 
@@ -252,7 +254,7 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
             if not isinstance(own, Mapping) or not NAME.fullmatch(name) or name in found:
                 raise ValueError(f"the ensemble '{name}' is no table, or its name is not possible")
             folder = path.parent / str(own[RESULTS]) if own.get(RESULTS) is not None else None
-            values = shared | flat({key: one for key, one in own.items() if key != RESULTS})
+            values = shared | flat({key: x for key, x in own.items() if key != RESULTS})
             scan = kind == SCANS
             values = values if scan else named_values(values, {})
             found[name] = PaperEnsemble(name, values, scan, folder)
@@ -268,25 +270,31 @@ def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _check(card: PaperCard) -> None:
     """Refuse entries that cannot be compared, and parameters with which no run could begin."""
-    for one in card.entries:
-        if one.ensemble not in card.ensembles:
-            raise ValueError(f"'{one.name}' is of the ensemble '{one.ensemble}', which it lacks")
-        if bool(one.average) == bool(one.fit) or bool(one.fit) != bool(one.value):
-            raise ValueError(f"'{one.name}' needs either an average, or a fit with a value")
-        if one.against:
-            _check_against(one, card)
-        elif not (math.isfinite(one.published) and one.error >= 0 and math.isfinite(one.error)):
-            raise ValueError(f"'{one.name}' has a published value or an error that is no number")
-        if one.read is not None and not one.read.strip():
-            raise ValueError(f"'{one.name}' has an empty 'read'; leave it out if it was not read")
-        if one.fit:
-            FITS.check(one.fit, "fit")
-        if card.ensembles[one.ensemble].scan and not (one.fit and FITS[one.fit].of_scans):
-            raise ValueError(f"'{one.name}' is of a scan, and needs a fit of scans")
-        if one.average and one.average not in (known := _labels(card.ensembles[one.ensemble])):
+    for entry in card.entries:
+        if entry.ensemble not in card.ensembles:
             raise ValueError(
-                f"'{one.name}' needs the average '{one.average}', which its ensemble does not "
-                f"measure{nearest(one.average, known)}".rstrip(".")
+                f"'{entry.name}' is of the ensemble '{entry.ensemble}', which it lacks"
+            )
+        if bool(entry.average) == bool(entry.fit) or bool(entry.fit) != bool(entry.value):
+            raise ValueError(f"'{entry.name}' needs either an average, or a fit with a value")
+        if entry.against:
+            _check_against(entry, card)
+        elif not (
+            math.isfinite(entry.published) and entry.error >= 0 and math.isfinite(entry.error)
+        ):
+            raise ValueError(f"'{entry.name}' has a published value or an error that is no number")
+        if entry.read is not None and not entry.read.strip():
+            raise ValueError(f"'{entry.name}' has an empty 'read'; leave it out if it was not read")
+        if entry.fit:
+            FITS.check(entry.fit, "fit")
+        if card.ensembles[entry.ensemble].scan and not (entry.fit and FITS[entry.fit].of_scans):
+            raise ValueError(f"'{entry.name}' is of a scan, and needs a fit of scans")
+        if entry.average and entry.average not in (
+            known := _labels(card.ensembles[entry.ensemble])
+        ):
+            raise ValueError(
+                f"'{entry.name}' needs the average '{entry.average}', which its ensemble does not "
+                f"measure{nearest(entry.average, known)}".rstrip(".")
             )
     for each in card.ensembles.values():
         each.values_within(Path())
@@ -303,7 +311,7 @@ def _check_against(entry: Entry, card: PaperCard) -> None:
         raise ValueError(f"'{entry.name}' has both 'against' and a published value or 'read'")
     if entry.against not in card.ensembles:
         raise ValueError(f"'{entry.name}' is against '{entry.against}', which is no ensemble")
-    seeds = {card.ensembles[one].parameters.seed for one in (entry.ensemble, entry.against)}
+    seeds = {card.ensembles[x].parameters.seed for x in (entry.ensemble, entry.against)}
     if len(seeds) < 2:
         raise ValueError(f"'{entry.name}' compares ensembles of one seed; give each its own")
 
@@ -355,9 +363,9 @@ def find_card(word: str, folder: Path | None = None) -> PaperCard:
     if word.endswith(".toml"):
         return read_paper(Path(word))
     number = word.removeprefix("arXiv:").removeprefix("https://arxiv.org/abs/")
-    same = [one for one in map(read_paper, known.values()) if one.paper == number]
+    same = [x for x in map(read_paper, known.values()) if x.paper == number]
     if len(same) > 1:
-        names = in_words([one.name for one in same], "or")
+        names = in_words([x.name for x in same], "or")
         raise UsageError(f"There are several cards of {number}; name one: {names}.")
     if not same:
         raise UsageError(f"There is no card of a paper '{word}'{nearest(word, known)}")
@@ -487,12 +495,12 @@ class Comparison:
     @property
     def pulls(self) -> list[float]:
         """The pulls that are known, of the published numbers that were read."""
-        return [one.pull for one in self.entries if one.counted and one.pull is not None]
+        return [entry.pull for entry in self.entries if entry.counted and entry.pull is not None]
 
     @property
     def chi2(self) -> float:
         """The sum of the squares of the pulls."""
-        return sum(one**2 for one in self.pulls)
+        return sum(pull**2 for pull in self.pulls)
 
     @property
     def spread(self) -> float:
@@ -502,12 +510,12 @@ class Comparison:
     @property
     def wrong(self) -> list[ComparedEntry]:
         """The entries that differ by more than `WRONG_PULL`, and whose card does not explain it."""
-        counted = [one for one in self.entries if one.counted and not one.note]
-        return [one for one in counted if abs(one.pull or 0) > WRONG_PULL]
+        counted = [entry for entry in self.entries if entry.counted and not entry.note]
+        return [x for x in counted if abs(x.pull or 0) > WRONG_PULL]
 
     def values(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
-        entries = [{**asdict(one), "pull": one.pull} for one in self.entries]
+        entries = [{**asdict(entry), "pull": entry.pull} for entry in self.entries]
         totals = {"chi2": self.chi2, "spread": self.spread}
         plain: dict[str, Any] = without_nan({**asdict(self), "entries": entries, **totals})
         return plain
@@ -518,9 +526,9 @@ class Comparison:
         table.add_column("quantity", no_wrap=False)
         for heading in ("ours", "published", "pull"):
             table.add_column(heading, justify="right", no_wrap=True)
-        for one in self.entries:
-            pull = "" if one.pull is None else f"{one.pull:+.1f}"
-            table.add_row(one.name, one.text or "—", one.published_text, pull)
+        for entry in self.entries:
+            pull = "" if entry.pull is None else f"{entry.pull:+.1f}"
+            table.add_row(entry.name, entry.text or "—", entry.published_text, pull)
         return [table, *self.sentences()]
 
     def sentences(self) -> list[str]:
@@ -550,14 +558,14 @@ class Comparison:
                 )
         if self.about:
             lines.append(self.about)
-        if unread := [one.name for one in self.entries if not one.known]:
+        if unread := [entry.name for entry in self.entries if not entry.known]:
             names = "; ".join(unread)
             lines.append(f"Published numbers that were not read, and do not count in χ²: {names}")
-        for other in dict.fromkeys(one.against for one in self.entries if one.against):
-            names = "; ".join(one.name for one in self.entries if one.against == other)
-            lines.append(f"Compared with our ensemble {other} in place of the paper: {names}")
-        sources = dict.fromkeys(one.read for one in self.entries if one.read is not None)
-        return [*lines, *(f"Published numbers: {one}" for one in sources)]
+        for fromkey in dict.fromkeys(entry.against for entry in self.entries if entry.against):
+            names = "; ".join(entry.name for entry in self.entries if entry.against == fromkey)
+            lines.append(f"Compared with our ensemble {fromkey} in place of the paper: {names}")
+        sources = dict.fromkeys(entry.read for entry in self.entries if entry.read is not None)
+        return [*lines, *(f"Published numbers: {source}" for source in sources)]
 
     def write(self, folder: Path) -> list[Path]:
         """Write the comparison as JSON and as a table in CSV; return the files.
@@ -606,8 +614,8 @@ def read_comparison(path: Path) -> Comparison:
         for one in content["entries"]:  # those of ensembles that could not be compared
             for key in ("published", "published_error"):
                 one[key] = math.nan if one[key] is None else one[key]
-        entries = [typed({**shared, **one}, ComparedEntry) for one in content.pop("entries")]
-        used = [UsedEnsemble(**one) for one in content.pop("ensembles")]
+        entries = [typed({**shared, **x}, ComparedEntry) for x in content.pop("entries")]
+        used = [UsedEnsemble(**x) for x in content.pop("ensembles")]
         return Comparison(**content, entries=entries, ensembles=used)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise GaugeError(
@@ -620,8 +628,8 @@ def as_published(value: float, error: float) -> str:
     """Return a value with its error in brackets, both with all digits that they were given."""
     if not error or not math.isfinite(value) or not math.isfinite(error):
         return f"{value:.12g}"
-    exponents = [Decimal(repr(one)).normalize().as_tuple().exponent for one in (value, error)]
-    digits = max(0, *(-int(one) for one in exponents))
+    exponents = [Decimal(repr(x)).normalize().as_tuple().exponent for x in (value, error)]
+    digits = max(0, *(-int(e) for e in exponents))
     return f"{value:.{digits}f}({int(Decimal(repr(error)).scaleb(digits))})"
 
 
@@ -660,7 +668,7 @@ def _next(found: Any, key: str | None, choice: str | None, wanted: str | None) -
         return found[key]
     if wanted is None:
         return found[int(choice or "")]
-    return next(one for one in found if str(one[choice]) == wanted)
+    return next(x for x in found if str(x[choice]) == wanted)
 
 
 def number_with_error(result: Any, keys: str) -> tuple[float, float]:
@@ -700,7 +708,7 @@ def result_file(folder: Path, stem: str, choices: Sequence[str]) -> Path:
     GaugeError
         If there is not exactly one.
     """
-    longer = tuple(one.replace("-", "_") for one in choices if one.startswith(f"{stem}-"))
+    longer = tuple(choice.replace("-", "_") for choice in choices if choice.startswith(f"{stem}-"))
     paths = sorted(folder.glob(f"{stem}*.json"))
     paths = [path for path in paths if not path.stem.startswith(longer)]
     if len(paths) != 1:

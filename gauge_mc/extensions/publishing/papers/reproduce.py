@@ -56,18 +56,18 @@ def draw_comparison(found: Comparison, path: Path) -> None:
     UsageError, GaugeError
         See `figure_file`. GaugeError is also raised if no entry has a value.
     """
-    drawn = [one for one in found.entries if one.pull is not None]
+    drawn = [entry for entry in found.entries if entry.pull is not None]
     if not drawn:
         raise GaugeError(f"The comparison {found.card} has no value to draw yet.")
     title = typeset(f"{found.paper}, {found.where}")
-    if all(one.at is not None for one in drawn) and len({one.at for one in drawn}) > 1:
+    if all(x.at is not None for x in drawn) and len({x.at for x in drawn}) > 1:
         _draw_against(drawn, path, title)
     else:
         _draw_lines(drawn, path, title)
 
 
 def _draw_against(drawn: list[ComparedEntry], path: Path, title: str) -> None:
-    x = np.array([one.at for one in drawn], float)
+    x = np.array([x.at for x in drawn], float)
     with figure_file(path, (WIDTH, 5.0)) as figure:
         above, below = figure.subplots(2, sharex=True, height_ratios=(3, 1.4))
         published = _column(drawn, "published"), _column(drawn, "published_error")
@@ -76,11 +76,11 @@ def _draw_against(drawn: list[ComparedEntry], path: Path, title: str) -> None:
         above.errorbar(x, *ours, **look(1), linestyle="none", label="gauge-mc")
         above.set_title(title, fontsize="medium")
         above.legend(loc="best")
-        pulls = [one.pull for one in drawn]
+        pulls = [x.pull for x in drawn]
         below.axhspan(-1, 1, color=SHADE)
         below.axhline(0, color=GREY, linewidth=0.8)
         below.plot(x, pulls, **look(1), linestyle="none")
-        most = max(LARGE_PULL, *(abs(one or 0) for one in pulls)) * 1.15
+        most = max(LARGE_PULL, *(abs(pull or 0) for pull in pulls)) * 1.15
         below.set_ylim(-most, most)
         below.set_ylabel("pull")
 
@@ -98,14 +98,14 @@ def _draw_lines(drawn: list[ComparedEntry], path: Path, title: str) -> None:
         left.errorbar(np.zeros(len(drawn)), y + shift, **theirs, label="published")
         differences = 100 * (_column(drawn, "ours") - published) / scale
         left.errorbar(differences, y - shift, **ours, label="gauge-mc")
-        left.set_yticks(y, [typeset(_short(one.name)) for one in drawn], fontsize="small")
+        left.set_yticks(y, [typeset(_short(x.name)) for x in drawn], fontsize="small")
         left.tick_params(axis="y", which="minor", left=False, right=False)
         left.set_xlabel("difference from the published value [%]")
         left.set_title(title, fontsize="medium")
         left.legend(loc="best")
         right.axvspan(-1, 1, color=SHADE)
         right.axvline(0, color=GREY, linewidth=0.8)
-        pulls = [one.pull or 0.0 for one in drawn]
+        pulls = [x.pull or 0.0 for x in drawn]
         right.plot(pulls, y, **look(1), linestyle="none")
         most = max(LARGE_PULL, *map(abs, pulls)) * 1.15
         right.set_xlim(-most, most)
@@ -118,11 +118,11 @@ def _short(name: str) -> str:
 
 
 def _column(drawn: list[ComparedEntry], name: str) -> np.ndarray:
-    return np.array([getattr(one, name) for one in drawn], float)
+    return np.array([getattr(x, name) for x in drawn], float)
 
 
 def _errors(drawn: list[ComparedEntry]) -> np.ndarray:
-    return np.array([math.hypot(one.error or 0.0, one.systematic) for one in drawn])
+    return np.array([math.hypot(x.error or 0.0, x.systematic) for x in drawn])
 
 
 OUTPUT = Path("runs/reproduced")
@@ -297,11 +297,11 @@ def reproduce(
     except BaseException:
         remove_empty(made)
         raise
-    entries = [work.compared(one) for one in card.entries]
+    entries = [work.compared(entry) for entry in card.entries]
     words = (card.name, card.paper, card.title, card.where, card.about)
     found = Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
     found.write(output)
-    if find_spec("matplotlib") and any(one.pull is not None for one in found.entries):
+    if find_spec("matplotlib") and any(entry.pull is not None for entry in found.entries):
         draw_comparison(found, output / f"{found.card}.pdf")
     return found
 
@@ -317,7 +317,7 @@ def compare_kept(card: PaperCard) -> Comparison:
     UsageError
         If no ensemble of the card has kept results, or they are of another ensemble.
     """
-    folders = {name: one.results for name, one in card.ensembles.items() if one.results}
+    folders = {name: e.results for name, e in card.ensembles.items() if e.results}
     folders = {name: folder for name, folder in folders.items() if folder.is_dir()}
     used = {name: _kept(card.ensembles[name], folder) for name, folder in folders.items()}
     if not used:

@@ -124,9 +124,9 @@ def _table(first: str, headings: Iterable[str]) -> Table:
 def chiral_report(found: ChiralTime) -> list[Any]:
     """Return the tables of the sign function."""
     kernels = _table("lattice", ("vectors", "hop\nns/site", "H\nns/site", "ratio"))
-    for one in found.kernels:
-        times = (one.hop_ns, one.kernel_ns, one.ratio)
-        kernels.add_row(one.lattice, f"{one.vectors}", *(f"{value:.4g}" for value in times))
+    for kernel in found.kernels:
+        times = (kernel.hop_ns, kernel.kernel_ns, kernel.ratio)
+        kernels.add_row(kernel.lattice, f"{kernel.vectors}", *(f"{value:.4g}" for value in times))
     headings = "error", "size", "modes", "steps", "ns per\nstep", "part\nof H", "time", "model"
     signs = _table("sign\nfunction", headings)
     for sign in found.signs:
@@ -160,30 +160,30 @@ def hopping_report(found: QuarksTime) -> list[Any]:
 def operator_report(found: OperatorTime) -> list[Any]:
     """Return the table of an operator and its solvers."""
     parts = found.parts
-    table = _table("", [one.storage for one in parts])
+    table = _table("", [part.storage for part in parts])
     rows = {
-        "hopping term, TFLOP/s": [f"{one.hop_tflops:.3g}" for one in parts],
-        "in units of Wilson's": [f"{one.hop_tflops / one.wilson_tflops:.3g}" for one in parts],
-        "bytes per site": [f"{one.bytes_per_site:g}" for one in parts],
-        "GB/s": [f"{one.gb_per_s:.4g}" for one in parts],
-        "of a copy": [f"{one.share:.0%}" for one in parts],
-        "operator, ms": [f"{1e3 * one.operator_s:.4g}" for one in parts],
-        "besides hopping terms": [f"{one.rest:.0%}" for one in parts],
-        "operator, TFLOP/s": [f"{one.operator_tflops:.3g}" for one in parts],
+        "hopping term, TFLOP/s": [f"{part.hop_tflops:.3g}" for part in parts],
+        "in units of Wilson's": [f"{part.hop_tflops / part.wilson_tflops:.3g}" for part in parts],
+        "bytes per site": [f"{part.bytes_per_site:g}" for part in parts],
+        "GB/s": [f"{part.gb_per_s:.4g}" for part in parts],
+        "of a copy": [f"{part.share:.0%}" for part in parts],
+        "operator, ms": [f"{1e3 * part.operator_s:.4g}" for part in parts],
+        "besides hopping terms": [f"{part.rest:.0%}" for part in parts],
+        "operator, TFLOP/s": [f"{part.operator_tflops:.3g}" for part in parts],
     }
     for number, first in enumerate(parts[0].solvers):
-        own = [one.solvers[number] for one in parts]
+        own = [part.solvers[number] for part in parts]
         rows |= {
-            f"iteration of {first.solver}, ms": [f"{1e3 * one.iteration_s:.4g}" for one in own],
-            f"{first.solver}: operators in it": [f"{one.operators:.0%}" for one in own],
-            f"{first.solver}: launches": [str(one.launches or "–") for one in own],
-            f"{first.solver}: MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in own],
-            f"{first.solver}: GB/s": [f"{one.gb_per_s:.4g}" for one in own],
-            f"{first.solver}: TFLOP/s": [f"{one.tflops:.3g}" for one in own],
+            f"iteration of {first.solver}, ms": [f"{1e3 * x.iteration_s:.4g}" for x in own],
+            f"{first.solver}: operators in it": [f"{x.operators:.0%}" for x in own],
+            f"{first.solver}: launches": [str(x.launches or "–") for x in own],
+            f"{first.solver}: MB moved": [f"{x.iteration_bytes / 1e6:.4g}" for x in own],
+            f"{first.solver}: GB/s": [f"{x.gb_per_s:.4g}" for x in own],
+            f"{first.solver}: TFLOP/s": [f"{x.tflops:.3g}" for x in own],
         }
-        if all(one.together_tflops for one in own):
+        if all(x.together_tflops for x in own):
             name = f"{first.solver}: TFLOP/s of {found.columns} vectors"
-            rows[name] = [f"{one.together_tflops:.3g}" for one in own]
+            rows[name] = [f"{x.together_tflops:.3g}" for x in own]
     for name, values in rows.items():
         table.add_row(name, *values)
     where = f"{found.group.upper()} {found.lattice} on {found.device}"
@@ -265,7 +265,7 @@ def chiral_time(bench: Bench) -> ChiralTime:
     signs = [("polynomial", error, n, 1) for error in ACCURACIES for n in MODES]
     signs += [("polynomial", ACCURACIES[-1], n, TOGETHER) for n in MODES]
     signs += [(name, ACCURACIES[-1], 0, 1) for name in APPROXIMATIONS if name != signs[0][0]]
-    volumes = [(one, 1) for one in smaller_lattices(lattice)] + [(lattice, TOGETHER)]
+    volumes = [(x, 1) for x in smaller_lattices(lattice)] + [(lattice, TOGETHER)]
     bench = bench.of(len(volumes) + len(signs))
     kernels = []
     for one, count in volumes:
@@ -316,7 +316,7 @@ def _sign_time(
     steps = sign.approximation.steps
     ns = 1e9 * bench.time(call) / field.lattice.sites / kernel.vectors
     begin = (first[0].approximation, first[0].accuracy) if first else (name, error)
-    cost, unit = (APPROXIMATIONS[kind].cost(modes, one) for kind, one in ((name, error), begin))
+    cost, unit = (APPROXIMATIONS[kind].cost(modes, x) for kind, x in ((name, error), begin))
     form = name, error, sign.approximation.size, number, kernel.vectors, steps
     times = ns, ns / steps, (2 * steps + 1) * kernel.kernel_ns / ns
     return SignTime(*form, *times, cost / unit, ns / first[0].ns if first else 1.0)

@@ -89,8 +89,8 @@ class QuarksTime(BenchResult):
     @property
     def rates(self) -> dict[str, Rate]:
         """The operations per second; see `BenchResult`."""
-        kinds = [(one.storage, f"{one.reals} reals", f"vectors {one.vectors}") for one in self.hops]
-        rates = [Rate(one.tflops, one.tflops / one.share, one.storage) for one in self.hops]
+        kinds = [(hop.storage, f"{hop.reals} reals", f"vectors {hop.vectors}") for hop in self.hops]
+        rates = [Rate(hop.tflops, hop.tflops / hop.share, hop.storage) for hop in self.hops]
         return {", ".join(kind): rate for kind, rate in zip(kinds, rates, strict=True)}
 
 
@@ -161,7 +161,7 @@ class TimedOperator(OptionItem):
     def options(cls) -> tuple[Option, ...]:
         """Return the operator, the parameters of all operators, and the numbers of quarks."""
         kinds = dirac_operators().items()
-        owners = ((f"the Dirac operator {name}", one.parameters) for name, one in kinds)
+        owners = ((f"the Dirac operator {name}", x.parameters) for name, x in kinds)
         return (OPERATOR, *merged(owners), *NUMBERS)
 
     @classmethod
@@ -183,8 +183,8 @@ class TimedOperator(OptionItem):
                 f"The operator {self.operator} is not one hopping term; choose "
                 f"{in_words(dirac_operators(), 'or')}."
             )
-        usual = {one.name: one.usual for one in self.options()}
-        own = {OPERATOR.name, self._number, *(one.name for one in self.operator_class.parameters)}
+        usual = {option.name: option.usual for option in self.options()}
+        own = {OPERATOR.name, self._number, *(p.name for p in self.operator_class.parameters)}
         for name, value in self.values.items():
             if name not in own and value != usual[name]:
                 raise UsageError(
@@ -199,20 +199,20 @@ class TimedOperator(OptionItem):
 
     @property
     def _number(self) -> str:
-        kappa, mass = (one.name for one in NUMBERS)
+        kappa, mass = (x.name for x in NUMBERS)
         return mass if self.operator_class.quark == QUARK_MASS else kappa
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that the operator has, by name."""
-        names = [one.name for one in self.operator_class.parameters]
+        names = [p.name for p in self.operator_class.parameters]
         return {name: self.values[name] for name in names if name in self.values}
 
     @property
     def description(self) -> str:
         """The operator with all of its parameters."""
         values = {**self.parameters, self._number: self.values[self._number]}
-        return ", ".join([self.operator, *(f"{name} = {one}" for name, one in values.items())])
+        return ", ".join([self.operator, *(f"{name} = {value}" for name, value in values.items())])
 
     def made(self, field: Field) -> DiracOperator:
         """Return the operator on some links."""
@@ -298,17 +298,17 @@ class OperatorTime(BenchResult):
     def rates(self) -> dict[str, Rate]:
         """The operations per second of hopping terms; see `BenchResult`."""
         found = {}
-        for one in self.parts:
+        for part in self.parts:
             known: dict[str, tuple[float | None, float | None]] = {
-                "hopping term": (one.hop_tflops, one.hop_tflops / one.share),
-                "operator": (one.operator_tflops, None),
+                "hopping term": (part.hop_tflops, part.hop_tflops / part.share),
+                "operator": (part.operator_tflops, None),
             }
-            for own in one.solvers:
-                known[own.solver] = own.tflops, None
-                known[f"{own.solver} of {self.columns} vectors"] = own.together_tflops, None
+            for solver in part.solvers:
+                known[solver.solver] = solver.tflops, None
+                known[f"{solver.solver} of {self.columns} vectors"] = solver.together_tflops, None
             for name, (value, limit) in known.items():
                 if value:
-                    found[f"{name}, {one.storage}"] = Rate(value, limit, one.storage)
+                    found[f"{name}, {part.storage}"] = Rate(value, limit, part.storage)
         return found
 
 
@@ -376,7 +376,7 @@ def _applications(
     source = SpinorField.empty(operator.field, storage.name, 1, EVEN, operator.fifth)
     target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
     found = {}
-    for uses, dagger in [(True, False), *((one, one) for one in sorted(adjoint))]:
+    for uses, dagger in [(True, False), *((x, x) for x in sorted(adjoint))]:
         reduced = operator.reduced(uses, storage.name)
         found[uses, dagger] = bench.time(reduced.apply(target, source, dagger))
     return found
@@ -398,7 +398,7 @@ def _iteration(
     field, (one, columns) = operator.field, sources
     flops = 4 * field.lattice.sites / 2 * flops_per_site(field.group.colours)
     reduced = operator.reduced(kind.uses_adjoint, storage.name)
-    both_s = sum(applications[kind.uses_adjoint, one] for one in (False, kind.uses_adjoint))
+    both_s = sum(applications[kind.uses_adjoint, x] for x in (False, kind.uses_adjoint))
     iteration_s = _iteration_seconds(kind, operator, storage.name, one, bench.seconds)
     together_s = together = None
     if columns is not None:
@@ -429,7 +429,7 @@ def _columns(operator: DiracOperator) -> SpinorField | None:
     vectors = SPINS * field.group.colours
     spinors = SOLVER_FIELDS * vectors * field.lattice.sites // 2
     needed = spinors * storage_of("double").bytes(2 * vectors)
-    free = [one.free_bytes() for one in devices.devices]
+    free = [device.free_bytes() for device in devices.devices]
     shared = devices.devices[0].in_host_memory
     there = free[0] if shared else sum(free) * devices.processes.size
     return None if operator.fifth or needed > there else _source(operator, vectors)
@@ -477,8 +477,8 @@ def launches_per_iteration(
     devices = like.devices
     if devices.processes.size > 1:
         return 0
-    actors = [RehearsalDevice(one) for one in devices.devices]
-    stage = DeviceGroup(tuple(cast(Device, one) for one in actors), slices=devices.slices)
+    actors = [RehearsalDevice(device) for device in devices.devices]
+    stage = DeviceGroup(tuple(cast(Device, actor) for actor in actors), slices=devices.slices)
     field = Field.cold(like.lattice, like.group.name, like.precision, stage)
     rehearsed = timed.operator_class.rehearsed(**timed.parameters)
     operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)

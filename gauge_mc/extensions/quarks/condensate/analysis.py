@@ -219,11 +219,11 @@ def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
         V.
     """
     origin = np.concatenate(chains).mean()
-    pairs = [pairs_of_sources(one - origin) for one in chains]
-    single = [(one - origin).mean(axis=1) for one in chains]
+    pairs = [pairs_of_sources(chain - origin) for chain in chains]
+    single = [(chain - origin).mean(axis=1) for chain in chains]
     mean = estimate(*single)
     both = [*zip(pairs, single, strict=True)]
-    series = [volume * (pair - 2 * mean.value * one) for pair, one in both]
+    series = [volume * (pair - 2 * mean.value * x) for pair, x in both]
     known = estimate(*series)
     bias = mean.error**2 if math.isfinite(mean.error) else 0.0
     length = bin_length(sum(map(len, chains)), max(mean.tau_int, known.tau_int))
@@ -231,7 +231,7 @@ def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
     def variance(means: Array) -> Array:
         return np.asarray(volume * (means[..., 0] - means[..., 1] ** 2))
 
-    value, error = jackknifed([np.stack(one, axis=1) for one in both], length, variance)
+    value, error = jackknifed([np.stack(x, axis=1) for x in both], length, variance)
     larger = max(error, known.error) if math.isfinite(error) else known.error
     return replace(known, value=value + volume * bias, error=larger), series
 
@@ -244,7 +244,7 @@ def condensates(
     chi = tuple(_susceptibility(*item, table.volume, flavours) for item in table.values.items())
     scalars = [values["scalar"] for values in table.values.values()]
     number, sources = scalars[0].shape
-    tau = max(one.condensate.tau_int + one.condensate.tau_int_error for one in quarks)
+    tau = max(quark.condensate.tau_int + quark.condensate.tau_int_error for quark in quarks)
     short = caution_short(number, tau, "the condensates")
     slow = caution_series(table.sweeps, *(scalar.mean(axis=1) for scalar in scalars))
     words = dict(table.ensemble), number, sources, flavours, skip
@@ -288,14 +288,14 @@ def _lines(table: CondensateTable, kappa_c: float | None) -> list[CondensateLine
     Without a mass of the operator, it is 1/(2 kappa) - 1/(2 kappa_c), if kappa_c is known.
     """
     lines = []
-    for mu in dict.fromkeys(one.mu for one in table.values):
-        own = [one for one in table.values if one.mu == mu]
-        massive = any(one.m for one in own)
+    for mu in dict.fromkeys(value.mu for value in table.values):
+        own = [value for value in table.values if value.mu == mu]
+        massive = any(x.m for x in own)
         if len(own) < 2 or not (massive or kappa_c):
             continue
         zero = 0 if massive or not kappa_c else 1 / (2 * kappa_c)
-        x = np.array([one.m if massive else 1 / (2 * one.kappa) - zero for one in own])
-        data = np.stack([table.values[one]["scalar"].mean(axis=1) for one in own], axis=1)
+        x = np.array([x.m if massive else 1 / (2 * x.kappa) - zero for x in own])
+        data = np.stack([table.values[x]["scalar"].mean(axis=1) for x in own], axis=1)
         lines.append(_line(mu, x, data))
     return lines
 
@@ -315,7 +315,7 @@ def _cautions(found: Sequence[CondensateResult], sources: int) -> list[str]:
             "With one source the noise cannot be told from the fluctuations of the links, and the "
             "disconnected susceptibility is not known; measure with more --sources."
         ]
-    if any((one.noise_error or 0) ** 2 > NOISY * one.condensate.error**2 for one in found):
+    if any((x.noise_error or 0) ** 2 > NOISY * x.condensate.error**2 for x in found):
         return [
             "Most of the error of the condensate is noise of the sources: measure with more "
             "--sources, or divide them by more with --dilute."
@@ -427,18 +427,18 @@ def condensate_picture(table: CondensateTable, fitted: CondensateResults) -> Pic
         Their averages.
     """
     marks: list[Mark] = []
-    for n, one in enumerate(fitted.quarks):
-        values, own = table.values[one.quark]["scalar"], look(n)
+    for n, quark in enumerate(fitted.quarks):
+        values, own = table.values[quark.quark]["scalar"], look(n)
         sources = values.shape[1]
         error = values.std(axis=1, ddof=1) / np.sqrt(sources) if sources > 1 else None
-        y, text = values.mean(axis=1), typeset(one.where)
+        y, text = values.mean(axis=1), typeset(quark.where)
         marks.append(Symbols(table.sweeps, y, error, style=own, text=text))
         ends = float(table.sweeps[0]), float(table.sweeps[-1])
-        marks.append(Stroke.plateau(ends, one.condensate, {"color": own["color"]}))
+        marks.append(Stroke.plateau(ends, quark.condensate, {"color": own["color"]}))
     quantity = r"$-\langle\bar\psi\psi\rangle$"
     frames = [Frame(marks, "update", quantity)]
     for n, line in enumerate(fitted.lines):
-        x, y, error = np.transpose([(one.x, one.value, one.error) for one in line.points])
+        x, y, error = np.transpose([(point.x, point.value, point.error) for point in line.points])
         at = np.array([0.0, x.max()])
         straight = line.intercept.value + line.slope.value * at
         colour = {"color": look(n)["color"]}

@@ -83,7 +83,7 @@ WHAT = "condensates"
 NOISE_OPTION = Option(
     "noise",
     str,
-    f"Noise of the sources: {'; '.join(f'{name}, {one.summary}' for name, one in NOISES.items())}.",
+    f"Noise of the sources: {'; '.join(f'{name}, {x.summary}' for name, x in NOISES.items())}.",
     default=defaults.NOISE,
     choices=tuple(NOISES),
 )
@@ -118,7 +118,7 @@ LEFT_OUT = (SOURCE, SMEAR_SINK, MOMENTA, PROPAGATORS)
 
 
 def _of_quarks(options: Sequence[Option]) -> tuple[Option, ...]:
-    return tuple(one for one in options if one not in LEFT_OUT)
+    return tuple(option for option in options if option not in LEFT_OUT)
 
 
 @OBSERVABLES.register
@@ -163,7 +163,7 @@ class Condensate(QuarkObservable):
     )
     main_kernel: ClassVar[Kernel | None] = MULTIPLY_SPINORS
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (
-        replace(SOLVES, records=lambda one: one.solutions),
+        replace(SOLVES, records=lambda x: x.solutions),
         OPERATOR,
     )
     options: ClassVar[tuple[Option, ...]] = (*_of_quarks(quark_options()), *OWN_OPTIONS)
@@ -173,7 +173,7 @@ class Condensate(QuarkObservable):
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Condensate:
         """Return the observable with the given options; see `Observable.for_lattice`."""
         given = check_options(cls.options, options, cls.name)
-        own = {one.name: given.pop(one.name, one.usual) for one in OWN_OPTIONS}
+        own = {x.name: given.pop(x.name, x.usual) for x in OWN_OPTIONS}
         noise = own[NOISE_OPTION.name] or defaults.NOISE
         NOISES.check(noise, NOISE_OPTION.flag)
         dilution = dilution_of(own[DILUTE.name] or UNDILUTED)
@@ -231,7 +231,7 @@ class Condensate(QuarkObservable):
     @property
     def solved(self) -> Quarks:
         """The quarks with both signs of their twisted masses, for adjoint propagators."""
-        both = {sign * one + 0.0 for one in self.quarks.mus for sign in (1, -1)}  # 0.0, not -0.0
+        both = {sign * x + 0.0 for x in self.quarks.mus for sign in (1, -1)}  # 0.0, not -0.0
         return replace(self.quarks, mus=tuple(sorted(both)))
 
     @property
@@ -264,7 +264,7 @@ def _traces(
     """Return estimates of the traces, as in the columns of the table, from parts of a source."""
     eta = SpinorField.empty(field, PRECISION, len(source.parts))
     source.fill(eta, field)
-    signs, traces = np.array([one.chirality for one in source.parts]), {}
+    signs, traces = np.array([part.chirality for part in source.parts]), {}
     turned = eta.like()  # gamma_5 psi
     for quark, solution in found.items():
         psi, scale = solution.propagator.columns, solution.propagator.normalisation
@@ -277,7 +277,7 @@ def _traces(
         square = scale * scale
         # Sums that are rounded once do not depend on the order of NumPy.
         traces[quark] = np.array(
-            [scale * math.fsum(one) for one in linear]
-            + [square * math.fsum(one) for one in (signs * squared, first.norm2)]
+            [scale * math.fsum(x) for x in linear]
+            + [square * math.fsum(sign) for sign in (signs * squared, first.norm2)]
         )
     return traces

@@ -123,16 +123,18 @@ SUSCEPTIBILITIES = {"χ_L": "loop_susceptibility", "χ_disc": "chiral_susceptibi
 
 def curves_of(points: Sequence[CrossoverPoint]) -> list[Curve]:
     """Return the curves on which points are, in their order."""
-    return list(dict.fromkeys((one.lattice, one.at) for one in points))
+    return list(dict.fromkeys((point.lattice, point.at) for point in points))
 
 
 def series_of_points(
     points: Sequence[CrossoverPoint], curve: Curve, field: str
 ) -> tuple[Array, list[Estimate]]:
     """Return where a quantity is known with its error on a curve, and its values."""
-    pairs = [(one.x, getattr(one, field)) for one in points if (one.lattice, one.at) == curve]
-    known = [(x, one) for x, one in pairs if one and math.isfinite(one.error) and one.error > 0]
-    return np.array([x for x, _ in known]), [one for _, one in known]
+    pairs = [
+        (point.x, getattr(point, field)) for point in points if (point.lattice, point.at) == curve
+    ]
+    known = [(x, y) for x, y in pairs if y and math.isfinite(y.error) and y.error > 0]
+    return np.array([x for x, _ in known]), [x for _, x in known]
 
 
 def peaks_of(points: Sequence[CrossoverPoint]) -> tuple[list[SusceptibilityPeak], list[str]]:
@@ -144,7 +146,9 @@ def peaks_of(points: Sequence[CrossoverPoint]) -> tuple[list[SusceptibilityPeak]
             x, values = series_of_points(points, curve, field)
             if not x.size:
                 continue
-            peak = _peak(curve, name, x, *np.array([[one.value, one.error] for one in values]).T)
+            peak = _peak(
+                curve, name, x, *np.array([[value.value, value.error] for value in values]).T
+            )
             if isinstance(peak, str):
                 cautions.append(f"On {where} {name} {peak}")
             else:
@@ -281,7 +285,7 @@ def _least_squares(columns: Sequence[Array], z: Array, weight: Array) -> tuple[A
 
 def shared_keys() -> tuple[str, ...]:
     """Return the keys of headers that all runs share."""
-    return ("group", "action", *(one for one in weights() if one != "quarks"))
+    return ("group", "action", *(weight for weight in weights() if weight != "quarks"))
 
 
 @dataclass(frozen=True)
@@ -315,10 +319,10 @@ class CrossoverRun:
         From the second table of quarks on, its number follows.
         """
         coupling = Coupling.of_metadata(self.header)
-        action = {one.name: coupling.action.values.get(one.name) for one in couplings()}
+        action = {c.name: coupling.action.values.get(c.name) for c in couplings()}
         found = {"beta": coupling.beta, **{k: v for k, v in action.items() if v is not None}}
-        for n, one in enumerate(self.quarks, 1):
-            own = {**one.couplings, IMAGINARY_MU.name: one.imaginary_mu}
+        for n, quark in enumerate(self.quarks, 1):
+            own = {**quark.couplings, IMAGINARY_MU.name: quark.imaginary_mu}
             found |= {f"{name}{n if n > 1 else ''}": value for name, value in own.items()}
         return found
 
@@ -332,11 +336,11 @@ def read_crossover_runs(folder: Path, extent: int | None = None) -> list[Crossov
         If there is none, or they differ in group, action or number of time slices.
     """
     found: list[CrossoverRun] = []
-    for path in sorted(one for one in folder.iterdir() if one.is_dir()):
+    for path in sorted(path for path in folder.iterdir() if path.is_dir()):
         kinds = (LOOP_COLUMNS, CONDENSATE_COLUMNS)
         loops, condensates = (
-            find_table_by_columns(path, one) if tables_with_columns(path, one) else None
-            for one in kinds
+            find_table_by_columns(path, kind) if tables_with_columns(path, kind) else None
+            for kind in kinds
         )
         table = loops or condensates
         if not table:
@@ -346,7 +350,7 @@ def read_crossover_runs(folder: Path, extent: int | None = None) -> list[Crossov
             continue
         if found:
             both = found[0].header, run.header
-            first, own = ({key: one.get(key, "") for key in shared_keys()} for one in both)
+            first, own = ({key: x.get(key, "") for key in shared_keys()} for x in both)
             check_equal(first, own, path)
         found.append(run)
     if not found:
@@ -380,9 +384,9 @@ def parameters_of(
     UsageError
         If they do not differ in the one that is chosen.
     """
-    numbers = [one.numbers for one in runs]
-    names = dict.fromkeys(name for one in numbers for name in one)
-    series = {name: tuple(one.get(name, 0.0) for one in numbers) for name in names}
+    numbers = [run.numbers for run in runs]
+    names = dict.fromkeys(name for number in numbers for name in number)
+    series = {name: tuple(number.get(name, 0.0) for number in numbers) for name in names}
     different = [name for name, values in series.items() if len({*values}) > 1]
     if not different:
         raise GaugeError(
@@ -415,10 +419,10 @@ def crossover_points(
         If a table is damaged, or it is not known which of its quarks is meant.
     """
     groups: dict[tuple[Lattice, tuple[float, ...], float], list[CrossoverRun]] = {}
-    for one in runs:
-        rest = tuple(one.numbers.get(name, 0.0) for name in others)
-        key = Lattice.parse(one.header["lattice"]), rest, one.numbers.get(over, 0.0)
-        groups.setdefault(key, []).append(one)
+    for run in runs:
+        rest = tuple(run.numbers.get(name, 0.0) for name in others)
+        key = Lattice.parse(run.header["lattice"]), rest, run.numbers.get(over, 0.0)
+        groups.setdefault(key, []).append(run)
     order = sorted(groups, key=lambda key: (key[0].sites, str(key[0]), *key[1:]))
     return [_point(key, others, groups[key], skip) for key in order]
 
@@ -430,17 +434,17 @@ def _point(
     skip: Skip,
 ) -> CrossoverPoint:
     lattice, rest, x = key
-    pairs = [(one, last_skipped(one.path, skip)) for one in runs]
-    loops = [_loop(one.loops, last) for one, last in pairs if one.loops]
-    scalars = [_scalar(one, one.condensates, last) for one, last in pairs if one.condensates]
+    pairs = [(run, last_skipped(run.path, skip)) for run in runs]
+    loops = [_loop(x.loops, last) for x, last in pairs if x.loops]
+    scalars = [_scalar(x, x.condensates, last) for x, last in pairs if x.condensates]
     modulus = phase = chi_loop = condensate = chi = None
     if loops:
-        sizes = [np.abs(one) for one in loops]
+        sizes = [np.abs(loop) for loop in loops]
         modulus, phase = estimate(*sizes), _estimate_of(phase_of_mean(*loops), sizes)
         chi_loop = _estimate_of(susceptibility(*sizes, volume=lattice.slice_sites), sizes)
     if scalars:
-        condensate = estimate(*(one.mean(axis=1) for one in scalars))
-        if min(one.shape[1] for one in scalars) > 1:
+        condensate = estimate(*(scalar.mean(axis=1) for scalar in scalars))
+        if min(scalar.shape[1] for scalar in scalars) > 1:
             chi, _ = disconnected(*scalars, volume=lattice.sites)
     at = ", ".join(f"{name} = {value:.12g}" for name, value in zip(others, rest, strict=True))
     return CrossoverPoint(str(lattice), at or None, x, modulus, phase, chi_loop, condensate, chi)
@@ -454,9 +458,9 @@ def _loop(path: Path, last: int) -> Array:
 def _scalar(run: CrossoverRun, path: Path, last: int) -> Array:
     """Return the estimates of the condensate of the dynamical quark, or of the only one."""
     values = read_condensates(path, last).values
-    numbers = [one.values for one in run.quarks[:1]]
-    dynamical = [Quark(one.get("kappa") or 0.0, one.get("mu") or 0.0) for one in numbers]
-    chosen = [one for one in values if one in dynamical] or [*values]
+    numbers = [quark.values for quark in run.quarks[:1]]
+    dynamical = [Quark(number.get("kappa") or 0.0, number.get("mu") or 0.0) for number in numbers]
+    chosen = [value for value in values if value in dynamical] or [*values]
     if len(chosen) > 1:
         raise GaugeError(
             f"{path} has condensates of {len(chosen)} quarks, none of which is that of the run; "
@@ -497,8 +501,8 @@ class CrossoverFitResult(DataResult[CrossoverResult]):
         tables = []
         for what, others in (("Polyakov loops", CONDENSATES), ("Condensates", LOOPS)):
             nothing: dict[str, Any] = dict.fromkeys(others)
-            rows = [replace(one, **nothing) for one in f.points]
-            rows = [one for one in rows if one.loop or one.chiral_condensate]
+            rows = [replace(point, **nothing) for point in f.points]
+            rows = [row for row in rows if row.loop or row.chiral_condensate]
             if rows:
                 title = f"{what} against x = {f.over}"
                 tables.append(table_of(title, CrossoverPoint, rows, DIGITS, "left"))
@@ -511,15 +515,15 @@ class CrossoverFitResult(DataResult[CrossoverResult]):
         """Return the positions of the peaks on the largest lattice."""
         f = self.found
         largest = f.points[-1].lattice
-        pairs = [(one, ", ".join(filter(None, (largest, one.at)))) for one in f.peaks]
+        pairs = [(peak, ", ".join(filter(None, (largest, peak.at)))) for peak in f.peaks]
         return [
             quoted_number(
-                f"{f.over} at the peak of {one.susceptibility} ({where})",
-                one.position,
-                one.position_systematic,
+                f"{f.over} at the peak of {x.susceptibility} ({where})",
+                x.position,
+                x.position_systematic,
             )
-            for one, where in pairs
-            if one.lattice == largest
+            for x, where in pairs
+            if x.lattice == largest
         ]
 
     def unquoted(self) -> str:
@@ -561,11 +565,11 @@ def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
     points = crossover_points(runs, over, others, options.get(SKIP.name, 0))
     peaks, cautions = peaks_of(points)
     header = runs[0].header
-    usual = {one.name: one.usual for one in (*couplings(), IMAGINARY_MU)}
+    usual = {c.name: c.usual for c in (*couplings(), IMAGINARY_MU)}
     fixed = {
         name: f"{value:.12g}"
         for name, value in runs[0].numbers.items()
-        if all(one.numbers.get(name) == value for one in runs) and value != usual.get(name)
+        if all(run.numbers.get(name) == value for run in runs) and value != usual.get(name)
     }
     ensemble = {**{key: header[key] for key in shared_keys() if key in header}, **fixed}
     return CrossoverResult(ensemble, over, points, peaks, [*cautions, *_better(folder, runs, over)])
@@ -573,8 +577,8 @@ def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
 
 def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
     """Return that runs which differ in beta alone can be reweighted."""
-    quarks = {one.header.get("quarks") for one in runs}
-    if over != BETA.name or len(quarks) > 1 or not all(one.loops for one in runs):
+    quarks = {run.header.get("quarks") for run in runs}
+    if over != BETA.name or len(quarks) > 1 or not all(run.loops for run in runs):
         return []
     return [
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
@@ -582,7 +586,7 @@ def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
     ]
 
 
-AXES = {one.name: one.label for one in (BETA, KAPPA, MU, IMAGINARY_MU)}
+AXES = {x.name: x.label for x in (BETA, KAPPA, MU, IMAGINARY_MU)}
 """Labels of parameters that are not their names."""
 
 FRAMES = {
@@ -623,10 +627,10 @@ def crossover_picture(found: CrossoverResult) -> Picture:
                 text = "" if frames else ", ".join(filter(None, curve))
                 marks.append(Symbols.of(x, values, style, text))
                 marks += [
-                    Stroke.plateau(one.position_range, one.height, thin)
-                    for one in found.peaks
-                    if SUSCEPTIBILITIES[one.susceptibility] == field
-                    and (one.lattice, one.at) == curve
+                    Stroke.plateau(peak.position_range, peak.height, thin)
+                    for peak in found.peaks
+                    if SUSCEPTIBILITIES[peak.susceptibility] == field
+                    and (peak.lattice, peak.at) == curve
                 ]
         if marks:
             frames.append(Frame(marks, AXES.get(found.over, found.over), label))

@@ -416,11 +416,11 @@ def effective_propagator(
         Propagator(source, NORMALISED, boundary, place),
         solved[-1].solver,
         solved[-1].inner,
-        sum(one.iterations for one in solved),
-        sum(one.updates for one in solved),
-        max(float(one.iterated.max()) for one in solved),
-        max(float(one.residual.max()) for one in solved),
-        tuple(dict.fromkeys(note for one in solved for note in one.notes)),
+        sum(x.iterations for x in solved),
+        sum(x.updates for x in solved),
+        max(float(x.iterated.max()) for x in solved),
+        max(float(x.residual.max()) for x in solved),
+        tuple(dict.fromkeys(note for x in solved for note in x.notes)),
     )
 
 
@@ -530,12 +530,12 @@ class WallCurrents:
             sums = SlabSums(slab, CURRENTS, y.count, choices=choices, wide=True)
             transport = self._transport.structure(n)
             columns = [y.structure(slab, extent * column) for column in range(y.count)]
-            steps = ({"transport": transport, "y": one, "extent": extent} for one in columns)
+            steps = ({"transport": transport, "y": column, "extent": extent} for column in columns)
             sums.launch(WALL_CURRENTS, *steps)
             local.append(sums.by_slice())
-        for found in slices_of_all_slabs(y.field.devices, local):
-            self.axial += self._scale * found[:, 0]
-            self.vector += self._scale * found[:, 1]
+        for slice_ in slices_of_all_slabs(y.field.devices, local):
+            self.axial += self._scale * slice_[:, 0]
+            self.vector += self._scale * slice_[:, 1]
 
 
 def _join(

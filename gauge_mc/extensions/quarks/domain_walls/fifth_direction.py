@@ -164,7 +164,7 @@ class Bidiagonal:
     @classmethod
     def of(cls, here: Sequence[float] | Array, there: Sequence[float] | Array) -> Bidiagonal:
         """Return the matrix with the same coefficients, shape (L,), for both chiralities."""
-        return cls(*(np.array([one, one], np.float64) for one in (here, there)))
+        return cls(*(np.array([x, x], np.float64) for x in (here, there)))
 
     @classmethod
     def diagonal(cls, here: Sequence[float] | Array) -> Bidiagonal:
@@ -246,8 +246,8 @@ class FifthMatrix:
         ratios = -self.denominator.there / self.denominator.here
         matters = (self.denominator.there != 0) | (self.numerator.there != 0)
         up, down = (
-            -self.mass / (1 + self.mass * math.prod(row)) if any(needed) else 0.0
-            for row, needed in zip(ratios.tolist(), matters.tolist(), strict=True)
+            -self.mass / (1 + self.mass * math.prod(row)) if any(x) else 0.0
+            for row, x in zip(ratios.tolist(), matters.tolist(), strict=True)
         )
         return up, down
 

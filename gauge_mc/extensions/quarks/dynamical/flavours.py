@@ -241,7 +241,7 @@ SOLVER = (
 
 def massive_operators() -> dict[str, type[DiracOperator]]:
     """Return the operators with a hopping term whose quarks have a mass, by name."""
-    return {name: one for name, one in dirac_operators().items() if one.quark == QUARK_MASS}
+    return {name: o for name, o in dirac_operators().items() if o.quark == QUARK_MASS}
 
 
 def owned(what: str, kinds: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Option, ...]]]:
@@ -325,7 +325,7 @@ class DynamicalQuarks(OptionItem):
         See `OptionItem.axes`.
         """
         own = (KAPPA, *parameter_options(), MASS, *massive_options(), *DOUBLET, IMAGINARY_MU)
-        return tuple(one for one in own if one.kind is float)
+        return tuple(x for x in own if x.kind is float)
 
     def check(self) -> None:
         """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
@@ -349,7 +349,7 @@ class DynamicalQuarks(OptionItem):
             REDUCTION.name: self.reduction,
         }
         if self.is_rational and any(one_by_one.values()):
-            what = next(name for name, chosen in one_by_one.items() if chosen)
+            what = next(name for name, x in one_by_one.items() if x)
             raise UsageError(
                 f"--{what} is for two flavours of one mass, but --quarks asks for a rational "
                 "function, whose solutions conjugate gradients find all at once from 0; leave it "
@@ -370,7 +370,7 @@ class DynamicalQuarks(OptionItem):
         if self.is_massive:
             self._check_massive()
         elif self.operator:
-            own = {one.name for one in OPERATORS[self.operator].parameters}
+            own = {p.name for p in OPERATORS[self.operator].parameters}
             if foreign := sorted({*self.mass} - {KAPPA.name} - own):
                 raise UsageError(
                     f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
@@ -379,9 +379,9 @@ class DynamicalQuarks(OptionItem):
 
     def _check_numbers(self) -> None:
         """Refuse quarks with kappa that have numbers of those with a mass, or the reverse."""
-        given = self.given.union(*(one.given for one in self.heavier))
-        hopping = {one.name for one in (KAPPA, *parameter_options(), *DOUBLET)}
-        massive = {one.name for one in (MASS, *massive_options())}
+        given = self.given.union(*(x.given for x in self.heavier))
+        hopping = {option.name for option in (KAPPA, *parameter_options(), *DOUBLET)}
+        massive = {option.name for option in (MASS, *massive_options())}
         if foreign := sorted(given & (hopping if self.is_massive else massive)):
             others = hopping_operators() if self.is_massive else massive_operators()
             what = f"the operator {self.operator}" if self.is_massive else "a hopping parameter"
@@ -401,7 +401,7 @@ class DynamicalQuarks(OptionItem):
         kind, parameters = OPERATORS[self.operator], dict(self.mass)
         parameters.pop(MASS.name)
         kind.check_parameters(**parameters)
-        kind.check_masses([one[MASS.name] for one in self.determinants], **parameters)
+        kind.check_masses([d[MASS.name] for d in self.determinants], **parameters)
         measured = kind.rehearsed(**parameters)
         if others := [name for name, value in parameters.items() if measured[name] != value]:
             raise UsageError(
@@ -425,7 +425,7 @@ class DynamicalQuarks(OptionItem):
                 "flavours=1."
             )
         if self.range and (len(self.range) != 2 or self.range[0] >= self.range[1]):
-            numbers = ",".join(f"{one:g}" for one in self.range)
+            numbers = ",".join(f"{x:g}" for x in self.range)
             raise UsageError(f"--range is {numbers}; give the smallest and the largest eigenvalue.")
         for light, heavy in pairwise(masses):
             lighter = heavy.get(KAPPA.name, 0.0) > light.get(KAPPA.name, 0.0)
@@ -471,14 +471,14 @@ class DynamicalQuarks(OptionItem):
         """Kappa or the mass, and the parameters of the operator that are not 0."""
         if self.is_massive:
             own = (MASS, *OPERATORS[self.operator].parameters)
-            return {one.name: self.values.get(one.name) for one in own if one.name in self.values}
+            return {x.name: self.values.get(x.name) for x in own if x.name in self.values}
         names = (KAPPA.name, *(option.name for option in parameter_options()))
         return {name: self.values[name] for name in names if self.values.get(name)}
 
     @property
     def label(self) -> str:
         """The flavours and their mass, for figures."""
-        options = {one.name: one for one in self.options()}
+        options = {option.name: option for option in self.options()}
         dense = {IMAGINARY_MU.name: self.imaginary_mu} if self.imaginary_mu else {}
         numbers = {**self.couplings, **dense}
         drawn = [options[name].drawn(value) for name, value in numbers.items()]
@@ -496,7 +496,7 @@ class DynamicalQuarks(OptionItem):
     @property
     def couplings(self) -> dict[str, Any]:
         """All numbers of the operator that are not 0."""
-        splitting = {one.name: self.values[one.name] for one in DOUBLET if self.values[one.name]}
+        splitting = {x.name: self.values[x.name] for x in DOUBLET if self.values[x.name]}
         return {**self.mass, **splitting}
 
     @property
@@ -525,7 +525,7 @@ class DynamicalQuarks(OptionItem):
     @property
     def masses(self) -> list[dict[str, Any]]:
         """The mass of the quarks, and the heavier ones in their order."""
-        given = [{x: one.values[x] for x in one.given if one.values[x]} for one in self.heavier]
+        given = [{x: y.values[x] for x in y.given if y.values[x]} for y in self.heavier]
         return [self.mass, *({**self.mass, **numbers} for numbers in given)]
 
     @property
@@ -551,7 +551,7 @@ class DynamicalQuarks(OptionItem):
     @property
     def request(self) -> QuarkSolver:
         """How solutions are computed."""
-        return QuarkSolver(**{one.name: self.values.get(one.name, one.usual) for one in SOLVER})
+        return QuarkSolver(**{x.name: self.values.get(x.name, x.usual) for x in SOLVER})
 
     def levels(self, count: int) -> list[int]:
         """Return the level of the force of every mass, given the number of levels.
@@ -685,14 +685,14 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
         If a level does not exist.
     """
     found: list[RunMonomial] = []
-    for n, one in enumerate(quarks, 1):
-        if max(one.levels(levels)) >= levels:
+    for n, quark in enumerate(quarks, 1):
+        if max(quark.levels(levels)) >= levels:
             raise UsageError(
-                f"--quarks asks for level {max(one.levels(levels))}, but the last one is "
+                f"--quarks asks for level {max(quark.levels(levels))}, but the last one is "
                 f"{levels - 1}; add it to --levels, whose first one is 0."
             )
         # Every term may draw a field, with a fifth direction one for each of its sites.
-        found += _terms(one, f"quarks{n}", levels, sum(term.extent for term in found))
+        found += _terms(quark, f"quarks{n}", levels, sum(term.extent for term in found))
     return found
 
 

@@ -36,7 +36,7 @@ class QuarkPart(ActionPart):
         element = action_element(parent, name, term.formula.rstrip(".") + modulus * value.has_sign)
         field = add(element, "quarkField")
         add(field, "normalisation", "sqrt2kappa")
-        boundary(field, ["antiperiodic" if one % 2 else "periodic" for one in value.angles])
+        boundary(field, ["antiperiodic" if angle % 2 else "periodic" for angle in value.angles])
         add(element, "numberOfFlavours", str(value.flavours))
         numbers(element, children, term.values)
 
@@ -65,9 +65,9 @@ def quark_term(quarks: DynamicalQuarks) -> QcdmlTerm:
 def reason_of_boundary(quarks: DynamicalQuarks) -> str:
     """Return why boundary conditions of quarks cannot be described; nothing if they can."""
     angles = quarks.angles
-    if all(one == int(one) for one in angles):
+    if all(angle == int(angle) for angle in angles):
         return ""
-    words = ",".join(f"{one:g}" for one in angles)
+    words = ",".join(f"{angle:g}" for angle in angles)
     return (
         f"QCDml describes quarks that are {in_words(NAMES, 'or')} in a direction, and these have "
         f"the angles {words} in units of pi."

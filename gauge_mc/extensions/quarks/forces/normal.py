@@ -177,7 +177,7 @@ class HoppingForce:
         With a fifth direction every weight is that of all vectors of a pair along it.
         """
         _, x, y = self._fields
-        weights = [one for one in weights for _ in range(self._extent)]
+        weights = [weight for weight in weights for _ in range(self._extent)]
         for first, arguments, _ in self._launches:
             own = [self._kappa * weight for weight in weights[first : first + arguments.pairs]]
             arguments.weights = (ctypes.c_double * MOST_PAIRS)(*own)

@@ -82,20 +82,19 @@ class SolutionHistory:
         pairs = list(zip(basis, products, strict=True))
         self._length, self._newest, self._known = length, 0, 0
         self._clear = Combine(x, b)
-        self._keep = [Combine(one, x) for one in solutions]
-        self._take = [[Combine(one, old) for old in solutions] for one in basis]
-        self._apply = [operator.apply(product, one) for one, product in pairs]
+        self._keep = [Combine(s, x) for s in solutions]
+        self._take = [[Combine(x, old) for old in solutions] for x in basis]
+        self._apply = [operator.apply(product, x) for x, product in pairs]
         self._norm = [Multiply(product) for product in products]
-        self._overlap = [[Multiply(one, other) for other in products] for one in products]
+        self._overlap = [[Multiply(x, p) for p in products] for x in products]
         self._subtract = [
-            [(Combine(product, other), Combine(one, its)) for its, other in pairs]
-            for one, product in pairs
+            [(Combine(product, x), Combine(y, its)) for its, x in pairs] for y, product in pairs
         ]
-        self._scale = [(Combine(one, b), Combine(product, b)) for one, product in pairs]
+        self._scale = [(Combine(x, b), Combine(product, b)) for x, product in pairs]
         rest = b.like()
         self._begin = Combine(rest, b)
         self._part = [Multiply(rest, product) for product in products]
-        self._add = [(Combine(x, one), Combine(rest, product)) for one, product in pairs]
+        self._add = [(Combine(x, y), Combine(rest, product)) for y, product in pairs]
 
     def clear(self) -> None:
         """Forget all solutions."""
@@ -185,8 +184,8 @@ class QuarkSystem:
 
     def forget(self) -> None:
         """Begin a new trajectory: forget the solutions from which starts are extrapolated."""
-        for one in self._systems:
-            one.forget()
+        for system in self._systems:
+            system.forget()
 
     def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
         """Compute X and Y on all sites of some replicas, from earlier solutions if there are any.
@@ -317,8 +316,8 @@ class RepeatedSystem:
 
     def forget(self) -> None:
         """Forget the solutions from which starts are extrapolated."""
-        for one in self._histories:
-            one.clear()
+        for history in self._histories:
+            history.clear()
 
     def solve(
         self, tolerance: float, wanted: Mask, total: ReplicaProgress, extrapolated: bool
@@ -432,7 +431,7 @@ class _GradientLaunches:
     """
 
     def __init__(self, system: RepeatedSystem, vectors: Sequence[SpinorField], some: range) -> None:
-        r, x, p, q, t = (one.part(some) for one in vectors)
+        r, x, p, q, t = (vector.part(some) for vector in vectors)
         operator = system.operator(some, r.storage.name)
         assert isinstance(operator, NormalOperator)
         self._vectors = r, x, p, t

@@ -201,10 +201,10 @@ def _sums(
     local = []
     for n, slab in enumerate(first.columns.slabs):
         sums = SlabSums(slab, 2 * values, len(launches), choices=(storage.choice,), wide=True)
-        columns = {name: one.columns for name, one in quarks.items()}
-        spinors = {name: one.structure(one.slabs[n]) for name, one in columns.items()}
+        columns = {name: quark.columns for name, quark in quarks.items()}
+        spinors = {name: column.structure(column.slabs[n]) for name, column in columns.items()}
         fixed = {**spinors, "waves": waves[slab.device].address if waves else 0}
-        sums.launch(kernel, *({**fixed, **one} for one in launches))
+        sums.launch(kernel, *({**fixed, **launch} for launch in launches))
         local.append(sums.by_slice())
     found = slices_of_all_slabs(field.devices, local).view(np.complex128)
     return np.roll(found, -first.place[3], axis=1)
@@ -286,7 +286,7 @@ def meson_correlators(
     other = first if second is None else second
     tensor = np.stack(
         [
-            np.einsum("xiajb,xkalb->ijkl", *(one[t].reshape(-1, *one.shape[4:]) for one in pair))
+            np.einsum("xiajb,xkalb->ijkl", *(x[t].reshape(-1, *x.shape[4:]) for x in pair))
             for t, pair in ((t, (other, first.conj())) for t in range(len(first)))
         ]
     )
@@ -317,7 +317,7 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
     end = GAMMA[3] @ sink.conj() @ GAMMA[3]
     pairs = [(int(i), int(j)) for i, j in np.argwhere(end)]
     found = _baryon_sums((first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs])
-    weights = np.array([end[one] for one in pairs])
+    weights = np.array([end[pair] for pair in pairs])
     scale = first.normalisation * second.normalisation
     correlator = scale * _arithmetic(first).einsum("n,nt->t", weights, found[:, :, 0])
     return _continued(correlator, (first, second))
@@ -346,7 +346,7 @@ def delta(quark: Propagator) -> Array:
         The elements [t, spin, source spin]; see `of_parity`.
     """
     total: Any = 0
-    vectors = [CONJUGATION @ one for one in GAMMA[:3]]
+    vectors = [CONJUGATION @ x for x in GAMMA[:3]]
     orders = tuple(permutations(SPIN_RANGE[:3]))
     for j, sink in enumerate(vectors):
         tensor = _triple_tensor(quark, sink)
@@ -396,9 +396,9 @@ def _three_quarks(
     every = product(np.argwhere(end), SPIN_RANGE, orders)
     spins = sorted({_ordered((int(i), int(j), k), order) for (i, j), k, order in every})
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quarks[0]), SPINS), np.complex128)
-    for one, values in zip(spins, _baryon_sums(quarks, sink, momentum, spins), strict=True):
-        tensor[one] = values
-    scale = float(np.prod([one.normalisation for one in quarks]))
+    for spin, values in zip(spins, _baryon_sums(quarks, sink, momentum, spins), strict=True):
+        tensor[spin] = values
+    scale = float(np.prod([quark.normalisation for quark in quarks]))
     contracted = _contracted(tensor, source, orders, _arithmetic(quarks[0]))
     return _continued(scale * contracted, quarks)
 
@@ -454,8 +454,8 @@ def _baryon_sums(
     names = ("first", "second", "third")
     parts = {"re": tuple(sink.real.ravel()), "im": tuple(sink.imag.ravel())}
     launches = [
-        {**parts, **{f"{name}_spin": spin for name, spin in zip(names, one, strict=True)}}
-        for one in spins
+        {**parts, **{f"{name}_spin": spin for name, spin in zip(names, s, strict=True)}}
+        for s in spins
     ]
     values = BARYONS.constant("VALUES") // 2
     return _sums(BARYONS, values, dict(zip(names, quarks, strict=True)), momentum, launches)
@@ -468,7 +468,7 @@ def _continued(correlator: Array, quarks: Sequence[Propagator]) -> Array:
     quarks, with which a propagator continues there.
     """
     multiply = _arithmetic(quarks[0]).multiply
-    phases: list[Any] = [one.boundary.phases[3] for one in quarks]
+    phases: list[Any] = [quark.boundary.phases[3] for quark in quarks]
     begin = _extent(quarks[0]) - quarks[0].place[3]
     continued = np.array(correlator)
     continued[begin:] = multiply(continued[begin:], reduce(multiply, phases))

@@ -291,7 +291,7 @@ def _read(file: InputFile) -> StoredPropagator:
         )
     found: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
     function, colours, last = None, 0, (0, 0)
-    begins = [n for n, one in enumerate(records) if one.type == "scidac-private-record-xml"]
+    begins = [n for n, record in enumerate(records) if record.type == "scidac-private-record-xml"]
     for begin, end in pairwise([*begins, len(records)]):
         message = _FieldRecords(file, records[begin:end])
         root, user, private = message.fields()
@@ -336,7 +336,7 @@ def _assembled(
         raise file.refusal(
             f"it has {len(columns)} of the {len(wanted)} fields of all spins and colours"
         )
-    whole = np.stack([columns[one] for one in wanted], axis=-1)
+    whole = np.stack([columns[x] for x in wanted], axis=-1)
     return whole.reshape(*lattice.extents[::-1], SPINS, colours, SPINS, colours)
 
 

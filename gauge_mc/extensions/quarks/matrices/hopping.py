@@ -249,7 +249,7 @@ class Recurrence:
 
     def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the vectors, with factors that are not set yet; see `Completion.addends`."""
-        older, constant = (one.structure(one.slabs[slab]) for one in (self.older, self.constant))
+        older, constant = (x.structure(x.slabs[slab]) for x in (self.older, self.constant))
         return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
@@ -513,7 +513,7 @@ Slabs = tuple[StoredSlab, ...]
 
 def form_of(terms: Sequence[DiagonalTerm]) -> Choice:
     """Return the form of A that needs least memory and has all terms."""
-    if any(one.matrix for one in terms):
+    if any(term.matrix for term in terms):
         return HERMITIAN
     return TWIST if terms else UNIT
 
@@ -541,8 +541,8 @@ class HermitianPart:
     """
 
     def __init__(self, field: Field, terms: Sequence[DiagonalTerm]) -> None:
-        self._field, self.mass = field, math.fsum(one.mass for one in terms)
-        self._terms = [(one.matrix, one.coefficients) for one in terms if one.matrix]
+        self._field, self.mass = field, math.fsum(term.mass for term in terms)
+        self._terms = [(term.matrix, term.coefficients) for term in terms if term.matrix]
         self._stored: dict[Storage, tuple[Slabs, Slabs]] = {}
 
     def stored(self, storage: Storage) -> tuple[Slabs, Slabs]:

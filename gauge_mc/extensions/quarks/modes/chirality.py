@@ -139,11 +139,11 @@ class CombineChiralities:
                 slab.whole(p.launched),
                 p.storage.choice,
                 p=p.structure(slab),
-                r=r.structure(other),
+                r=r.structure(s),
                 **dict.fromkeys(("upper_p", "upper_r", "lower_p", "lower_r"), 0.0),
                 vectors=p.vectors,
             )
-            for slab, other in zip(p.slabs, r.slabs, strict=True)
+            for slab, s in zip(p.slabs, r.slabs, strict=True)
         ]
 
     def __call__(self, a: float, b: float, c: float, d: float) -> None:

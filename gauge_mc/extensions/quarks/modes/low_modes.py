@@ -684,7 +684,7 @@ class _RitzFunctional:
         size, along = math.sqrt(norm2), float(products.mixed[0].real) / norm2
         off = self._product(self._x, self._ap) / size
         (lowest, _), vectors = eigenvectors(np.array([[mu, off], [off, along]]))
-        a, b = (float(one) for one in vectors[:, 0] * (1 if vectors[0, 0] > 0 else -1))
+        a, b = (float(vector) for vector in vectors[:, 0] * (1 if vectors[0, 0] > 0 else -1))
         self._combine(self._x, a, self._p, b / size)
         self._combine(self._ax, a, self._ap, b / size)
         return float(lowest)

@@ -149,8 +149,8 @@ class ModePath:
     def path(self, field: Field) -> tuple[Path, str]:
         """Return the file for a field of links, and their digest; all processes must call this."""
         links = hashlib.sha256(repr((str(field.lattice), field.group.name)).encode())
-        for one in field.slices():
-            links.update(np.ascontiguousarray(one).data)
+        for slice_ in field.slices():
+            links.update(np.ascontiguousarray(slice_).data)
         text: str = field.devices.processes.broadcast(links.hexdigest())
         known = repr((text, sorted(self.metadata.items()))).encode()
         name = f"{self.metadata['modes']}_{hashlib.sha256(known).hexdigest()[:16]}.lime"
@@ -194,7 +194,7 @@ class ModePath:
 
     def _read(self, file: InputFile, field: Field, links: str) -> KeptModes:
         records = read_records(file)
-        if [one.type for one in records[:1]] != [MODES] or records[-1].type != DIGEST:
+        if [record.type for record in records[:1]] != [MODES] or records[-1].type != DIGEST:
             raise file.refusal("its first or last record is not that of modes")
         end = records[-1].offset - HEADER_BYTES
         digest, at = hashlib.sha256(), 0
@@ -207,13 +207,13 @@ class ModePath:
             raise file.refusal("its bytes do not have the stated SHA-256 sum", agrees=False)
         try:
             header = parse_json(file.read(records[0].offset, records[0].length).tobytes())
-            numbers = {name: [float(x) for x in one] for name, one in header["numbers"].items()}
+            numbers = {name: [float(x) for x in y] for name, y in header["numbers"].items()}
             stated = {name: header[name] for name in self._expected(field, links)}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise file.refusal(f"its first record cannot be read ({error})") from error
         if stated != self._expected(field, links):
             raise file.refusal("it has the modes of other links or of another operator")
-        vectors = [one for one in records if one.type == VECTOR]
+        vectors = [record for record in records if record.type == VECTOR]
         return KeptModes(numbers, self._vectors(file, vectors, field))
 
     def _vectors(

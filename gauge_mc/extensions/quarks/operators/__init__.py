@@ -421,8 +421,8 @@ def kind_with(names: Set[str]) -> type[DiracOperator] | None:
 
     The parameters are those apart from the hopping parameter.
     """
-    kinds = sorted(hopping_operators().values(), key=lambda one: len(one.parameters))
-    return next((one for one in kinds if names <= {each.name for each in one.parameters}), None)
+    kinds = sorted(hopping_operators().values(), key=lambda o: len(o.parameters))
+    return next((kind for kind in kinds if names <= {each.name for each in kind.parameters}), None)
 
 
 def operators_of(number: str) -> dict[str, type[QuarkOperator]]:

@@ -119,7 +119,7 @@ def _scaled_dn(rate: float) -> Callable[[float], float]:
 
     def ratio(z: float) -> float:
         waves = [power * cosine(2 * n * z) for n, power in zip(terms, powers, strict=True)]
-        signed = [one if n % 2 == 0 else -one for n, one in zip(terms, waves, strict=True)]
+        signed = [wave if n % 2 == 0 else -wave for n, wave in zip(terms, waves, strict=True)]
         return math.fsum([1, *waves]) / math.fsum([1, *signed])
 
     first = ratio(0.0)
@@ -395,7 +395,7 @@ class DomainWall(WallOperator, CoupledOperator):
         ends = measured_ends(NormalOperator(wilson.prepared()), vector, ACCURACY)
         wilson.release()
         squares = ends.smallest - ends.smallest_error, ends.largest + ends.largest_error
-        low, high = (b / (2 * self.kappa) * math.sqrt(one) for one in squares)
+        low, high = (b / (2 * self.kappa) * math.sqrt(square) for square in squares)
         return low, high
 
     def reduced(

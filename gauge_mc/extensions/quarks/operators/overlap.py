@@ -55,7 +55,7 @@ APPROXIMATION = Option(
     "approximation",
     str,
     "Approximation of the sign function: "
-    + ", ".join(f"{name} for a {one.summary}" for name, one in APPROXIMATIONS.items())
+    + ", ".join(f"{name} for a {x.summary}" for name, x in APPROXIMATIONS.items())
     + ".",
     default="the one of the smallest cost",
     choices=tuple(APPROXIMATIONS),

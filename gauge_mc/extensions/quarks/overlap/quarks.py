@@ -406,7 +406,7 @@ class Overlap:
             np.array([*(c for c, _ in alone), *([0] * number)], np.int64),
             zeros[DOWN] - zeros[UP],
             np.array([*errors, *found[chosen].residuals[pairs].tolist()]),
-            sum(one.applications for one in found.values()),
+            sum(x.applications for x in found.values()),
         )
 
     def _zeros(self, modes: LowModes) -> int:
@@ -634,9 +634,9 @@ def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:
     UsageError
         If there are none, or one is below 0, or not below 2 rho.
     """
-    chosen = tuple(float(one) for one in masses)
-    if not chosen or not all(0 <= one < 2 * rho for one in chosen):
-        given = ", ".join(f"{one:g}" for one in chosen) or "missing"
+    chosen = tuple(float(mass) for mass in masses)
+    if not chosen or not all(0 <= x < 2 * rho for x in chosen):
+        given = ", ".join(f"{x:g}" for x in chosen) or "missing"
         raise UsageError(
             f"The masses are {given}; give numbers from 0 to below 2 rho, which is {2 * rho:g}."
         )

@@ -545,7 +545,7 @@ def _sensitivity(fractions: PartialFractions, edge: float) -> float:
 
 
 APPROXIMATIONS: dict[str, type[Approximation[Any]]] = {
-    one.name: one for one in (Polynomial, Zolotarev, DoublePass)
+    x.name: x for x in (Polynomial, Zolotarev, DoublePass)
 }
 """All approximations, by name."""
 

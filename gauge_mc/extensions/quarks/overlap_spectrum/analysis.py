@@ -108,7 +108,7 @@ def mean_eigenvalues(dyson: int, nu: int, number: int) -> tuple[float, ...]:
     last = math.pi * (number + nu / 2) + BEYOND
     x, w = np.polynomial.legendre.leggauss(round(STEPS * last))
     s, weights = last * (x + 1) / 2, last * w / 2
-    within = np.array([_fewer(dyson, nu, number, float(one)) for one in s])
+    within = np.array([_fewer(dyson, nu, number, float(x)) for x in s])
     return tuple((weights @ within).tolist())  # <z_k> is the integral of P(fewer than k below s)
 
 
@@ -326,7 +326,7 @@ class _Sectors:
     def ratios(self) -> tuple[EigenvalueRatio, ...]:
         """Return the ratios of neighbouring sectors, and of neighbours within sectors."""
         pairs = [
-            *((1, nu, 1, other) for nu, other in pairwise(self.masks)),
+            *((1, nu, 1, x) for nu, x in pairwise(self.masks)),
             *((k, nu, k + 1, nu) for nu in self.masks for k in range(1, self._most)),
         ]
         return tuple(self._ratio(*pair) for pair in pairs)
@@ -361,7 +361,7 @@ def _compared(table: SpectrumTable, flow: FlowedCharges, trusted: bool) -> Charg
 
 def common(table: SpectrumTable, flow: FlowedCharges) -> tuple[Integers, Integers]:
     """Return the places of the configurations that both have, in the first and in the second."""
-    spectra, charges = (one.replicas.keys(one.sweeps) for one in (table, flow.flow))
+    spectra, charges = (x.replicas.keys(x.sweeps) for x in (table, flow.flow))
     _, places, others = np.intersect1d(spectra, charges, return_indices=True)
     return places.astype(np.int64), others.astype(np.int64)
 
@@ -403,12 +403,12 @@ class OverlapSpectrumResult(DataResult[OverlapSpectrumSummary]):
         It is from smallest eigenvalues, which agree with random matrices in the smallest volumes.
         """
         found = self.found
-        smallest = [one for one in found.sectors if one.k == 1]
-        sigma = sorted(smallest, key=lambda one: one.sigma.error)[:1]
+        smallest = [sector for sector in found.sectors if sector.k == 1]
+        sigma = sorted(smallest, key=lambda x: x.sigma.error)[:1]
         return [
             quoted_field(found, "square"),
             quoted_field(found, "susceptibility"),
-            *(quoted_number(f"Σ a³ from <λ_{one.k}>_{one.nu}", one.sigma) for one in sigma),
+            *(quoted_number(f"Σ a³ from <λ_{x.k}>_{x.nu}", x.sigma) for x in sigma),
         ]
 
     def unquoted(self) -> str:
@@ -452,9 +452,9 @@ class OverlapSpectrumResult(DataResult[OverlapSpectrumSummary]):
         heads = "|index|", "configs", "k", "<λ_k>", "<λ_k> Σ V predicted", "Σ a³"
         title = "Mean eigenvalues by sector, projected to the imaginary axis"
         means = empty_table(title, (), heads)
-        for one in found.sectors:
-            cells = str(one.nu), str(one.configurations), str(one.k)
-            means.add_row(*cells, str(one.mean), f"{one.predicted:.4f}", str(one.sigma))
+        for sector in found.sectors:
+            cells = str(sector.nu), str(sector.configurations), str(sector.k)
+            means.add_row(*cells, str(sector.mean), f"{sector.predicted:.4f}", str(sector.sigma))
         title = f"Ratios, against {found.matrices} matrices"
         ratios = empty_table(title, ["ratio"], ["value", "predicted", "difference/error"])
         for ratio in found.ratios:

@@ -260,7 +260,7 @@ class OverlapSpectrumObservable(Observable):
             **super().header,
             RHO_KEY: f"{self.rho:.10g}",
             **clover,
-            "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
+            "boundary": f"{','.join(f'{x:g}' for x in self.angles)} (angles in units of pi)",
             SIGN_ACCURACY.name: f"{self.accuracy:g}",
             EIGENVALUES: f"{self.eigenvalues}",
             LOW_MODES.name: f"at most {self.modes}",
@@ -298,7 +298,7 @@ class OverlapSpectrumObservable(Observable):
 def _record(overlap: Overlap, found: OverlapSpectrum | None) -> Record:
     if not found:
         return (0, 0, 0, 0.0, overlap.error_bound)
-    up, down = (int((found.chiralities == one).sum()) for one in (UP, DOWN))
+    up, down = (int((found.chiralities == x).sum()) for x in (UP, DOWN))
     return (found.index, up, down, float(found.values[up + down]), overlap.error_bound)
 
 
@@ -307,4 +307,4 @@ def _rows(found: OverlapSpectrum, rho: float) -> list[Record]:
     sizes = found.values[own]
     projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)
     columns = sizes.tolist(), projected.tolist(), found.residuals[own].tolist()
-    return [(k, *one) for k, one in enumerate(zip(*columns, strict=True), 1)]
+    return [(k, *x) for k, x in enumerate(zip(*columns, strict=True), 1)]

@@ -130,7 +130,7 @@ class ShiftCoefficients:
         shifts = 1 + int(np.flatnonzero(self.active.any(axis=1))[-1])
         active = self.active[:shifts]
         factors = alpha * ratio, beta * np.square(ratio), new
-        a, b, c = (np.where(active, one[:shifts], 0) for one in factors)
+        a, b, c = (np.where(active, factor[:shifts], 0) for factor in factors)
         return a, b, c
 
 
@@ -168,7 +168,9 @@ class DeviceCoefficients:
 
     def __init__(self, ahead: DeviceIterations, part: int, r: SpinorField, number: int) -> None:
         self._number, self._count = number, r.count
-        self._slabs = [_SlabShifts(one, part, number, r.count, r.fifth or 1) for one in ahead.slabs]
+        self._slabs = [
+            _SlabShifts(slab, part, number, r.count, r.fifth or 1) for slab in ahead.slabs
+        ]
         self.factors = [slab.factors for slab in self._slabs]
         """The factors of `AdvanceShifts` on every slab."""
 
@@ -192,7 +194,7 @@ class DeviceCoefficients:
         state, past = self._slabs[0].read()
         rows = ("ZETA", "OLDER", "ACTIVE", "LAST_ALPHA", "LAST_BETA", "STEPS")
         found = [state[SHIFT_COEFFICIENTS.constant(name)] for name in rows]
-        own.zeta, own.older, active = (one[: len(own.shifts)] for one in found[:3])
+        own.zeta, own.older, active = (x[: len(own.shifts)] for x in found[:3])
         own.active = active != 0
         own.alpha, own.beta = found[3][0], found[4][0]
         return PastSteps(*past[: int(found[5][0, 0])].swapaxes(0, 1))
@@ -573,7 +575,7 @@ class _Iteration(ABC):
                 broken = going & on_replicas(self.r, ~np.isfinite(new))
                 progress.fail(broken, "The iteration broke down; choose a smaller kappa.")
                 going &= ~broken
-                alpha, new = (np.where(broken.repeat(each), 0, one) for one in (alpha, new))
+                alpha, new = (np.where(broken.repeat(each), 0, x) for x in (alpha, new))
                 if not going.any():
                     return
             beta = np.where(live, new / _positive(norm2), 0)

@@ -77,7 +77,7 @@ class ChebyshevSum:
         upper: float,
         work: Sequence[SpinorField] | None = None,
     ) -> None:
-        self._coefficients = [float(one) for one in coefficients]
+        self._coefficients = [float(c) for c in coefficients]
         self._scale = 2 / (upper - lower)
         self._shift = -(upper + lower) / (upper - lower)
         self._work = tuple(work) if work else (source.like(), source.like())
@@ -388,7 +388,7 @@ class RationalFunction:
             for n, pole in enumerate(self.poles):
                 others = self.poles[:n] + self.poles[n + 1 :]
                 top = math.prod((zero - pole for zero in self.zeros), start=self.factor)
-                residues.append(top / math.prod((one - pole for one in others), start=Decimal(1)))
+                residues.append(top / math.prod((x - pole for x in others), start=Decimal(1)))
             factor = float(self.factor)
         values = zip(map(float, self.poles), map(float, residues), strict=True)
         shifts, weights = np.array(sorted(values)).T
@@ -499,7 +499,7 @@ def _poles_for(power: float, ratio: float, error: float) -> int:
     scale = BELOW * math.sin(math.pi * abs(power))
     with localcontext(prec=DIGITS):
         errors = (_zolotarev(n, Decimal(ratio)).error for n in range(1, MOST_POLES))
-        enough = (n for n, one in enumerate(errors, 1) if scale * float(one) <= error)
+        enough = (n for n, e in enumerate(errors, 1) if scale * float(e) <= error)
         return next(enough, MOST_POLES)
 
 
@@ -521,8 +521,8 @@ def _partial_fractions(power: float, lower: float, upper: float, poles: int) -> 
             upper,
             float(found.error),
             factor * high**p,
-            tuple(one * high for one in zeros),
-            tuple(one * high for one in denominators),
+            tuple(zero * high for zero in zeros),
+            tuple(d * high for d in denominators),
         ).partial_fractions()
 
 
@@ -545,7 +545,7 @@ def _zolotarev(poles: int, ratio: Decimal) -> _BestApproximation:
     """
     intervals = 2 * poles + 1
     c = _squares_of_sn(intervals, ratio)
-    cotangents = tuple((1 - one) / one for one in c[1:-1])
+    cotangents = tuple((1 - x) / x for x in c[1:-1])
     odd = math.prod(c[1:-1:2], start=Decimal(1))
     even = math.prod(c[2:-1:2], start=Decimal(1))
     d = (1 - ratio).sqrt() ** intervals * odd**2
@@ -555,7 +555,7 @@ def _zolotarev(poles: int, ratio: Decimal) -> _BestApproximation:
         cotangents[0::2],
         cotangents[1::2],
         (d / divisor) ** 2,
-        tuple(1 - (1 - ratio) * one for one in c),
+        tuple(1 - (1 - ratio) * x for x in c),
     )
 
 
@@ -572,8 +572,8 @@ def _squares_of_sn(intervals: int, complement: Decimal) -> list[Decimal]:
         k_prime = 2 * k_prime.sqrt() / (1 + k_prime)
     values = [_sine(_pi() * r / (2 * intervals)) for r in range(intervals + 1)]
     for k in reversed(moduli):
-        values = [(1 + k) * one / (1 + k * one * one) for one in values]
-    return [one * one for one in values]
+        values = [(1 + k) * value / (1 + k * value * value) for value in values]
+    return [value * value for value in values]
 
 
 @cache
@@ -613,8 +613,8 @@ def _remez(power: Decimal, start: _BestApproximation) -> _BestApproximation:
         logs[1 + i], logs[1 + n + i] = middle + stretch * half, middle - stretch * half
     moved = Decimal(1)
     for _ in range(MOST_STEPS):
-        zeros = tuple(one.exp() for one in logs[1 : n + 1])
-        poles = tuple(one.exp() for one in logs[n + 1 : -1])
+        zeros = tuple(log.exp() for log in logs[1 : n + 1])
+        poles = tuple(log.exp() for log in logs[n + 1 : -1])
         rest = _deviations(x, power, logs, zeros, poles)
         # Between points where the error has equal sizes and changing signs there are extrema.
         if max(map(abs, rest)) < LEVEL * abs(logs[-1]):
@@ -623,14 +623,14 @@ def _remez(power: Decimal, start: _BestApproximation) -> _BestApproximation:
         matrix = [
             [
                 Decimal(1),
-                *(zero / (one + zero) for zero in zeros),
-                *(-pole / (one + pole) for pole in poles),
+                *(zero / (y + zero) for zero in zeros),
+                *(-pole / (y + pole) for pole in poles),
                 -Decimal((-1) ** j),
             ]
-            for j, one in enumerate(x)
+            for j, y in enumerate(x)
         ]
         change = _solution(matrix, rest)
-        largest = max(abs(one) for one in change[1:-1])
+        largest = max(abs(x) for x in change[1:-1])
         part = min(Decimal(1), LARGEST_STEP / largest)
         logs = [old + part * more for old, more in zip(logs, change, strict=True)]
         if max(largest, moved) < CONVERGED:
@@ -649,8 +649,8 @@ def _deviations(
 ) -> list[Decimal]:
     """Return by how much the error of log R differs from the common one, with its changing sign."""
     return [
-        (-1) ** j * logs[-1] - logs[0] - _product(one, zeros, poles).ln() + power * one.ln()
-        for j, one in enumerate(x)
+        (-1) ** j * logs[-1] - logs[0] - _product(y, zeros, poles).ln() + power * y.ln()
+        for j, y in enumerate(x)
     ]
 
 
@@ -773,7 +773,7 @@ class Lanczos:
 
     def _after(self, steps: int) -> SpectrumEnds:
         """Return the ends as they are known after some steps, with their own bounds."""
-        d = [1 / one for one in self.alphas[:steps]]
+        d = [1 / alpha for alpha in self.alphas[:steps]]
         squares = self.betas[: steps - 1]  # of L below its diagonal
         beyond = math.sqrt(self.betas[steps - 1]) * d[-1]
         diagonal = [d[0], *(a + b * c for a, b, c in zip(d[1:], squares, d, strict=False))]
@@ -807,7 +807,7 @@ def _eigenvalue(d: Sequence[float], squares: Sequence[float], number: int, above
     low, high = 0.0, above
     while high - low > BISECTION * high:
         middle = (low + high) / 2
-        if sum(one < 0 for one in _pivots(d, squares, middle)) >= number:
+        if sum(pivot < 0 for pivot in _pivots(d, squares, middle)) >= number:
             high = middle
         else:
             low = middle

@@ -623,7 +623,7 @@ class ResidualMemory:
 
     def part(self, some: range) -> ResidualMemory:
         """Return the memory of some replicas with a vector on each."""
-        y, r, product, more = (one.part(some) for one in (self.y, self.r, self.product, self.more))
+        y, r, product, more = (x.part(some) for x in (self.y, self.r, self.product, self.more))
         return ResidualMemory(y, r, product, more, self.norms[some.start : some.stop])
 
 
@@ -803,7 +803,7 @@ def check_deflates(solver: str) -> None:
     UsageError
         If it is such a solver.
     """
-    known = [name for name, one in SOLVERS.items() if one.uses_adjoint]
+    known = [name for name, x in SOLVERS.items() if x.uses_adjoint]
     if solver not in known:
         raise UsageError(
             f"{DEFLATE.flag} is for solvers that use the adjoint of the operator, not for "
@@ -817,7 +817,7 @@ Step = tuple[type[Solver], str]
 
 def _ladder(kind: type[Solver], inner: str) -> list[Step]:
     """Return what is tried one after the other: higher precisions, and then a safer solver."""
-    safer = (one for one in SOLVERS.values() if one.always_converges)
+    safer = (x for x in SOLVERS.values() if x.always_converges)
     kinds = dict.fromkeys([kind, *([] if kind.always_converges else islice(safer, 1))])
     return [(each, precision) for each in kinds for precision in precisions_from(inner)]
 

@@ -42,7 +42,10 @@ def _columns(quarks: Sequence[str], *hadron: Column) -> TableColumns:
         for n in (1, 2)
     )
     return TableColumns(
-        *(Column(name, float, one, index=True) for name, one in zip(names, quarks, strict=True)),
+        *(
+            Column(name, float, quark, index=True)
+            for name, quark in zip(names, quarks, strict=True)
+        ),
         *masses,
         Column("source", str, f"kind of the source, and its place after {AT}", index=True),
         *hadron,
@@ -153,7 +156,9 @@ class HadronCorrelators:
         for i, labels in enumerate(self.labels):
             if (one := key(labels)) is not None:
                 places.setdefault(one, []).append(i)
-        return {one: self.values[places[one]].mean(axis=0) for one in sorted(places, key=repr)}
+        return {
+            place: self.values[places[place]].mean(axis=0) for place in sorted(places, key=repr)
+        }
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -178,8 +183,8 @@ def read_hadron_correlators(path: Path, columns: TableColumns, skip: int = 0) ->
     """
     table = read_series(path, columns, CORRELATORS, skip)
     labels, values = correlators_of(table)
-    for one in labels:
-        one["source"] = one["source"].partition(AT)[0]
+    for label in labels:
+        label["source"] = label["source"].partition(AT)[0]
     return HadronCorrelators(table.stated(METADATA), table.sweeps, tuple(labels), values["re"])
 
 
@@ -199,7 +204,7 @@ def correlators_of(table: TableSeries) -> tuple[list[dict[str, Any]], dict[str, 
         If some correlator does not have every t.
     """
     names = [*table.index][:-1]
-    elements = [*zip(*(one.tolist() for one in table.index.values()), strict=True)]
+    elements = [*zip(*(x.tolist() for x in table.index.values()), strict=True)]
     order = sorted(range(len(elements)), key=elements.__getitem__)
     labels = list(dict.fromkeys(elements[n][:-1] for n in order))
     extent = len(order) // len(labels)
@@ -210,8 +215,11 @@ def correlators_of(table: TableSeries) -> tuple[list[dict[str, Any]], dict[str, 
         )
     shape = (table.sweeps.size, len(labels), extent)
     return (
-        [dict(zip(names, one, strict=True)) for one in labels],
-        {name: one[:, order].reshape(shape).swapaxes(0, 1) for name, one in table.values.items()},
+        [dict(zip(names, label, strict=True)) for label in labels],
+        {
+            name: value[:, order].reshape(shape).swapaxes(0, 1)
+            for name, value in table.values.items()
+        },
     )
 
 

@@ -82,13 +82,13 @@ def mass_table(found: Spectrum) -> Table:
         reasons.setdefault(missing.reason, []).append(missing.name)
     lines = [f"{found.configurations} configurations. τ_int is in configurations."]
     lines += [f"Left out: {'; '.join(names)}. {reason}" for reason, names in reasons.items()]
-    averaged = any(math.isfinite(one.fit.systematic) for one in found.masses)
+    averaged = any(math.isfinite(mass.fit.systematic) for mass in found.masses)
     headings = "hadron", "source", "a m", "τ_int", "t", REDUCED, *["± range"] * averaged
     table = _table("Masses a m", headings, [*lines, *found.cautions])
-    for one in found.masses:
-        state = HadronState(*(getattr(one, name) for name in HadronState._fields))
-        scatter = [f"{one.fit.systematic:.1g}"] * averaged
-        table.add_row(describe(state), one.source, *_cells(one.fit), *scatter)
+    for mass in found.masses:
+        state = HadronState(*(getattr(mass, name) for name in HadronState._fields))
+        scatter = [f"{mass.fit.systematic:.1g}"] * averaged
+        table.add_row(describe(state), mass.source, *_cells(mass.fit), *scatter)
     return table
 
 
@@ -108,12 +108,12 @@ def pcac_table(found: Spectrum) -> Table:
 
 def chiral_table(found: Spectrum) -> Table:
     """Return a table of the extrapolations in the quark mass."""
-    massive = any(one.m_c for one in found.chiral)
+    massive = any(x.m_c for x in found.chiral)
     critical, where = ("m_c", "m, which vanish at m_c") if massive else ("κ_c", IN_KAPPA)
     lines = [f"pion^2 and pcac: lines in {where}. Hadrons: lines in the squared mass of the pion."]
-    if poor := dict.fromkeys(one.quantity for one in found.chiral if one.p_value < POOR):
+    if poor := dict.fromkeys(x.quantity for x in found.chiral if x.p_value < POOR):
         lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
-    twisted = any(one.mu for one in found.chiral)
+    twisted = any(x.mu for x in found.chiral)
     headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", REDUCED
     table = _table("Extrapolations", headings, lines)
     for one in found.chiral:
@@ -142,7 +142,7 @@ class SpectrumResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        left_out = [str(one) for one in self.spectrum.left_out]
+        left_out = [str(x) for x in self.spectrum.left_out]
         found = asdict(self.spectrum) | {"left_out": left_out}
         return {"observable": self.observable, "units": UNITS, **found}
 
@@ -158,24 +158,24 @@ class SpectrumResult(FitResult):
         The source with the smallest error of a mass is taken.
         """
         found = self.spectrum
-        at_rest = [one for one in found.masses if not any(one.momentum) and one.parity >= 0]
-        proper = [one for one in at_rest if one.name in SYMBOLS] or at_rest
+        at_rest = [mass for mass in found.masses if not any(mass.momentum) and mass.parity >= 0]
+        proper = [x for x in at_rest if x.name in SYMBOLS] or at_rest
         where = _where([*proper, *found.pcac])
         masses: dict[str, HadronMass] = {}
-        for one in sorted(_of_lightest_quarks(proper), key=lambda one: one.fit.mass.error):
+        for one in sorted(_of_lightest_quarks(proper), key=lambda quark: quark.fit.mass.error):
             masses.setdefault(SYMBOLS.get(one.name, one.name), one)
         known = [symbol for symbol in SYMBOLS.values() if symbol in masses] or [*masses][:2]
         fits = [(symbol, masses[symbol].fit) for symbol in known]
-        pcac = sorted(_of_lightest_quarks(found.pcac), key=lambda one: one.mass.error)
-        critical = [one for one in found.chiral if one.kappa_c or one.m_c][:1]
+        pcac = sorted(_of_lightest_quarks(found.pcac), key=lambda quark: quark.mass.error)
+        critical = [x for x in found.chiral if x.kappa_c or x.m_c][:1]
         return [
             *(
                 quoted_number(f"a m_{symbol}{where}", fit.mass, fit.systematic)
                 for symbol, fit in fits
             ),
-            *(quoted_number(f"a m_PCAC{where}", one.mass) for one in pcac[:1]),
-            *(quoted_number("κ_c", one.kappa_c) for one in critical if one.kappa_c),
-            *(quoted_number("m_c", one.m_c) for one in critical if not one.kappa_c),
+            *(quoted_number(f"a m_PCAC{where}", x.mass) for x in pcac[:1]),
+            *(quoted_number("κ_c", x.kappa_c) for x in critical if x.kappa_c),
+            *(quoted_number("m_c", x.m_c) for x in critical if not x.kappa_c),
         ]
 
     def unquoted(self) -> str:
@@ -186,7 +186,7 @@ class SpectrumResult(FitResult):
 def _of_lightest_quarks(found: Sequence[Hadron]) -> list[Hadron]:
     """Return the masses of hadrons, or PCAC masses, with the lightest quarks."""
     lightest = min(map(_heaviness, found), default=None)
-    return [one for one in found if _heaviness(one) == lightest]
+    return [x for x in found if _heaviness(x) == lightest]
 
 
 def _heaviness(one: HadronMass | PcacMass) -> tuple[float, ...]:
@@ -298,7 +298,7 @@ class BaryonFit(HadronFit):
         if not np.array_equal(pions.sweeps, found.sweeps):
             return []
         names = {state.name for state in series.masses}
-        return [one for one in chiral_fits(mesons, series) if one.quantity.rstrip("+-") in names]
+        return [fit for fit in chiral_fits(mesons, series) if fit.quantity.rstrip("+-") in names]
 
 
 FITS.register(BaryonFit())
@@ -315,27 +315,27 @@ class ResidualMassResult(DataResult[ResidualMasses]):
         found = self.found
         lines = [f"{found.configurations} configurations."]
         lines += [f"{MASS_KEY} = {found.ensemble[MASS_KEY]}."] if MASS_KEY in found.ensemble else []
-        lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
+        lines += [*(f"Left out: {x}" for x in found.left_out), *found.cautions]
         headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
         table = _table("Residual masses", headings, lines, left=0)
-        for one in found.masses:
-            chi2 = reduced(one.chi2, one.chi2_expected)
-            times = f"{one.t_min}–{one.t_max}", f"{one.z_a_t_min}–{one.z_a_t_max}"
-            m_res = (str(one.m_res), times[0], chi2) if one.m_res else ("", "", "")
-            z_a = (str(one.z_a), times[1]) if one.z_a else ("", "")
-            table.add_row(f"{one.m:g}", one.source, *m_res, str(one.summed), *z_a)
+        for mass in found.masses:
+            chi2 = reduced(mass.chi2, mass.chi2_expected)
+            times = f"{mass.t_min}–{mass.t_max}", f"{mass.z_a_t_min}–{mass.z_a_t_max}"
+            m_res = (str(mass.m_res), times[0], chi2) if mass.m_res else ("", "", "")
+            z_a = (str(mass.z_a), times[1]) if mass.z_a else ("", "")
+            table.add_row(f"{mass.m:g}", mass.source, *m_res, str(mass.summed), *z_a)
         return [table]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the residual mass of the lightest quark and Z_A; that from sums if need be."""
         masses = self.found.masses
-        light = [one for one in masses if one.m == min(other.m for other in masses)]
+        light = [m for m in masses if m.m == min(mass.m for mass in masses)]
         several = len(light) < len(masses)
         where = f" (m = {light[0].m:g})" if light and several else ""
-        residual = [(one.m_res, "m_res") for one in light if one.m_res]
-        residual += [(one.summed, "m_res from sums") for one in light]
-        z_a = [(one.z_a, "Z_A") for one in light if one.z_a]
-        return [quoted_number(name + where, one) for one, name in residual[:1] + z_a[:1]]
+        residual = [(x.m_res, "m_res") for x in light if x.m_res]
+        residual += [(x.summed, "m_res from sums") for x in light]
+        z_a = [(x.z_a, "Z_A") for x in light if x.z_a]
+        return [quoted_number(name + where, x) for x, name in residual[:1] + z_a[:1]]
 
 
 class ResidualMassFit(Fit):

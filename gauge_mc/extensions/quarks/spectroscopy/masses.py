@@ -228,7 +228,7 @@ def parameters_of(quarks: Iterable[Quark]) -> QuarkParameters:
 def quarks_of(labels: Mapping[str, Any]) -> list[Quark]:
     """Return the quarks of a correlator, given its labels."""
     numbers = ({k: float(labels.get(f"{k}{n}", 0)) for k in Quark._fields} for n in (1, 2))
-    return [Quark(**one) for one in numbers]
+    return [Quark(**number) for number in numbers]
 
 
 def ratio_series(above: Array, below: Array) -> Array:
@@ -273,7 +273,7 @@ def ratio_plateau(
         If there is no plateau, because the correlators are too noisy or too short.
     """
     scale = below.mean(axis=0)
-    errors = np.array([estimate(one).error for one in (below / scale).T])
+    errors = np.array([estimate(x).error for x in (below / scale).T])
     errors *= PRECISION / precision  # which `Ranges.last` compares with
     count = series.shape[1]
     if count < LEAST_TIMES:
@@ -295,7 +295,7 @@ def ratio_plateau(
     ]
     if not all(plateaus):
         raise too_noisy()
-    later = max((one for one in plateaus if one), key=lambda plateau: plateau.t_min)
+    later = max((x for x in plateaus if x), key=lambda plateau: plateau.t_min)
     if later is plateaus[0]:
         return later
     return replace(later, energy=estimate(-later.series), series=-later.series)
@@ -442,14 +442,14 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
         plateau = min(_onset(effective, last), last + 1 - LEAST_POINTS)
         first = fitter.onset() or plateau
     ends = range(first, last + 2 - LEAST_POINTS) if ranges.average else [first]
-    fits = [fitter.one_state(one) for one in ends]
-    expected = [one.fit.chi2_expected for one in fits]
-    weights = akaike_weights([one.fit.chi2 for one in fits], expected)
+    fits = [fitter.one_state(end) for end in ends]
+    expected = [fit.fit.chi2_expected for fit in fits]
+    weights = akaike_weights([fit.fit.chi2 for fit in fits], expected)
     best = int(np.argmax(weights))
-    logs, masses = np.tensordot(weights, [one.series for one in fits], axes=1).T
+    logs, masses = np.tensordot(weights, [fit.series for fit in fits], axes=1).T
     size = math.copysign(math.exp(logs.mean()), correlator.values.mean(axis=0)[1])
     amplitude, fit = estimate(size * (1 + logs - logs.mean())), fits[best].fit
-    values = np.array([one.values[1] for one in fits])
+    values = np.array([fit.values[1] for fit in fits])
     systematic = float(scatter(weights, values)) if ranges.average else math.nan
     quality = fit.chi2, fit.chi2_expected, fit.dof, fit.correlated, systematic
     return MassFit(estimate(masses), amplitude, ends[best], last, *quality), masses

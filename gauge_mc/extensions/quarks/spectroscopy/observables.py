@@ -154,7 +154,7 @@ class QuarkObservable(Observable):
     def _choose_tables(self) -> None:
         """Leave out the table of operators if nothing is known of the operator."""
         if not self.quarks.family:
-            known = tuple(one for one in type(self).secondary_tables if one is not OPERATOR)
+            known = tuple(table for table in type(self).secondary_tables if table is not OPERATOR)
             object.__setattr__(self, "secondary_tables", known)
 
     @classmethod
@@ -255,7 +255,7 @@ class Hadrons(QuarkObservable):
         for source, quarks in propagators(self.quarks, field, solves):
             label = self.quarks.label(source)
             for pair, names, momentum, values in self.correlators(quarks):
-                numbers = pair if self.quarks.massive else [one[:-1] for one in pair]
+                numbers = pair if self.quarks.massive else [x[:-1] for x in pair]
                 parameters = [value for both in zip(*numbers, strict=True) for value in both]
                 for t, value in enumerate(values.tolist()):
                     yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
@@ -266,10 +266,10 @@ class Hadrons(QuarkObservable):
         found = series_of(table, source, cls.columns, CORRELATORS)
         labels, values = correlators_of(found)
         return {
-            ",".join([*(f"{key}={x}" for key, x in one.items()), part]): TimeSeries(
+            ",".join([*(f"{key}={x}" for key, x in label.items()), part]): TimeSeries(
                 found.sweeps, values[part][n], 0
             )
-            for n, one in enumerate(labels)
+            for n, label in enumerate(labels)
             for part in values
         }
 
@@ -496,7 +496,7 @@ def _sums(found: EffectivePropagator) -> list[list[float]]:
         with np.errstate(invalid="ignore"):  # a forecast of memory counts, and has zeros
             ratio = middle / pion
         sums += [middle, ratio, found.axial, local, found.vector]
-    return [one.tolist() for one in sums]
+    return [s.tolist() for s in sums]
 
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -549,7 +549,7 @@ class HadronsMesons(ForeignSeries):
             with h5py.File(io.BytesIO(data)) as file:
                 for entry in file["meson"].values():
                     stated = (entry.attrs[key] for key in ("gamma_src", "gamma_snk"))
-                    names = [name_of(np.ravel(one).astype("S")[0].decode()) for one in stated]
+                    names = [name_of(np.ravel(x).astype("S")[0].decode()) for x in stated]
                     labels.append((number, *names))
                     correlator = entry["corr"][:].view(np.complex128).ravel()
                     values.append(sign_of(names[0]) * correlator)

@@ -138,7 +138,7 @@ def frames_of(
             if state.at_rest and points(correlator):
                 found.setdefault(state.label, []).append((series, state))
     usual = sorted(found, key=_place)
-    wanted = [name for one in chosen for name in usual if one in (name, name.rstrip("+-"))]
+    wanted = [name for x in chosen for name in usual if x in (name, name.rstrip("+-"))]
     for one in chosen:
         if not any(one in (name, name.rstrip("+-")) for name in usual):
             raise UsageError(
@@ -148,7 +148,7 @@ def frames_of(
     return {
         name: pairs
         if len(pairs) <= MOST
-        else [one for one in pairs if one[1].quarks[0] == one[1].quarks[1]][:MOST]
+        else [pair for pair in pairs if pair[1].quarks[0] == pair[1].quarks[1]][:MOST]
         for name, pairs in ((name, found[name]) for name in (wanted if chosen else usual))
     }
 
@@ -191,11 +191,11 @@ def picture_of_frames(
     """
     if not frames:
         raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
-    names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
+    names = dict.fromkeys(quarks(x) for pairs in frames.values() for _, x in pairs)
     looks = {name: look(i) for i, name in enumerate(names)}
     step = min(SHIFT, MOST_SHIFT / len(names))
     shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
-    styles = {name: {**own, "linestyle": "none"} for name, own in looks.items()}
+    styles = {name: {**look, "linestyle": "none"} for name, look in looks.items()}
     legend = [KeyEntry(style=style, text=name) for name, style in styles.items()]
     if any(state in series.masses for pairs in frames.values() for series, state in pairs):
         legend += key
@@ -252,9 +252,9 @@ def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Pictu
 
 def _points(correlator: Correlator) -> ErrorBars:
     """Return the moduli of a correlator with their errors, unless the errors are larger."""
-    found = [estimate(one) for one in correlator.values.T]
-    known = [(t, abs(one.value), one.error) for t, one in enumerate(found) if t]
-    return [one for one in known if one[1] > one[2]]  # others would hide the rest
+    found = [estimate(x) for x in correlator.values.T]
+    known = [(t, abs(x.value), x.error) for t, x in enumerate(found) if t]
+    return [x for x in known if x[1] > x[2]]  # others would hide the rest
 
 
 def _marks(
@@ -345,8 +345,8 @@ def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] =
 def _mass_points(correlator: Correlator) -> ErrorBars:
     """Return the effective masses that are known well enough to be drawn."""
     energies = correlator.effective()
-    found = [estimate(one) for one in energies.series[:, 0].T]
-    known = [(t, one) for t, one in enumerate(found, energies.start)]
+    found = [estimate(x) for x in energies.series[:, 0].T]
+    known = [(t, x) for t, x in enumerate(found, energies.start)]
     return [(t, x.value, x.error) for t, x in known if x.error < LARGEST_ERROR * abs(x.value)]
 
 
@@ -413,12 +413,12 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
         )
     frames, order = [], 0
     for vanishing in (True, False):
-        group = [one for one in fits if (one.quantity in QUARKS) == vanishing]
-        marks = [mark for n, one in enumerate(group, order) for mark in _chiral_marks(one, n)]
+        group = [fit for fit in fits if (fit.quantity in QUARKS) == vanishing]
+        marks = [mark for n, x in enumerate(group, order) for mark in _chiral_marks(x, n)]
         order += len(group)
         if group and vanishing:
             marks.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
-            names = dict.fromkeys(QUARKS[one.quantity] for one in group)
+            names = dict.fromkeys(QUARKS[x.quantity] for x in group)
             abscissa = r"$a\,m$" if group[0].m_c else r"$1/\kappa$"
             frames.append(Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
         elif group:
@@ -432,7 +432,7 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
 def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
     """Return the points of a line, its end in the chiral limit, and the line if it can be wrong."""
     own = look(order)
-    x, value, error = np.transpose([(one.x, one.value, one.error) for one in fit.points])
+    x, value, error = np.transpose([(point.x, point.value, point.error) for point in fit.points])
     zero = fit.kappa_c or fit.m_c
     limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
     ends = np.array([limit, x.max()])
@@ -485,17 +485,17 @@ def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Pictu
         If there is no midpoint.
     """
     ratios = {quark: table.ratio(quark) for quark in table.values}
-    if all(one is None for one in ratios.values()):
+    if all(ratio is None for ratio in ratios.values()):
         raise GaugeError(
             "The table has no correlators at the midpoint; measure with an even extent of the "
             "fifth direction and weights that are all 1."
         )
-    plateaus = {WallQuark(one.m, one.source): one for one in fitted.masses}
+    plateaus = {WallQuark(mass.m, mass.source): mass for mass in fitted.masses}
     marks: list[Mark] = []
     for n, (quark, series) in enumerate(ratios.items()):
         if series is None:
             continue
-        fit, found = plateaus[quark], [estimate(one) for one in series.T]
+        fit, found = plateaus[quark], [estimate(x) for x in series.T]
         text = rf"$m={quark.m:g}$, {typeset(quark.source)}"
         plateau = []
         if fit.m_res and fit.t_min is not None and fit.t_max is not None:

@@ -82,7 +82,7 @@ def propagators(
         If a solution cannot be found with the residual that was asked for.
     """
     for source, found in solutions(quarks, field, solves):
-        yield source, {quark: one.propagator for quark, one in found.items()}
+        yield source, {quark: x.propagator for quark, x in found.items()}
 
 
 class QuarkSolution(NamedTuple):
@@ -105,7 +105,7 @@ def solutions(
         yield from _solutions_of_family(quarks, field, links, solves)
         return
     operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
-    low = {quark: cache(partial(_low_modes, quarks, one)) for quark, one in operators.items()}
+    low = {quark: cache(partial(_low_modes, quarks, o)) for quark, o in operators.items()}
     try:
         for source in quarks.sources:
             found = {}
@@ -153,7 +153,7 @@ def _solutions_of_family(
         measure = partial(_solve_family, quarks, operator, source, links)
         alone = len(quarks.sources) == 1
         found = once(field, _own(quarks), measure) if alone else measure()
-        solves.extend(one.record for one in found.values())
+        solves.extend(x.record for x in found.values())
         yield source, found
 
 
@@ -303,7 +303,7 @@ def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
 
 def _smeared(quarks: Quarks, field: Field) -> Field:
     """Return the links with which sources are smeared, in double precision."""
-    if not any(one.smears for one in quarks.sources):
+    if not any(source.smears for source in quarks.sources):
         return field
     field = in_precision(field, PRECISION)
     if quarks.smearing is None:

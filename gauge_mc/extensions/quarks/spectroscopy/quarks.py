@@ -77,7 +77,7 @@ class QuarkMasses(OptionItem):
     def options(cls) -> tuple[Option, ...]:
         """Return the operator, its parameters, and the masses."""
         kinds = operators_of(QUARK_MASS).items()
-        owners = ((f"the Dirac operator {name}", one.parameters) for name, one in kinds)
+        owners = ((f"the Dirac operator {name}", x.parameters) for name, x in kinds)
         return (OPERATOR, *merged(owners), MASS)
 
     @classmethod
@@ -112,7 +112,7 @@ class QuarkMasses(OptionItem):
                 f"There is {given} quarks with a mass; choose {' or '.join(names)}, as in "
                 f"{names[0]}:{MASS.name}=0.04."
             )
-        own = {one.name for one in self.operator_class.parameters}
+        own = {p.name for p in self.operator_class.parameters}
         for name in sorted(self.given - own - {OPERATOR.name, MASS.name}):
             raise UsageError(f"The operator {self.operator} has no parameter {name}; leave it out.")
         if not self.masses:
@@ -128,7 +128,7 @@ class QuarkMasses(OptionItem):
     @property
     def parameters(self) -> dict[str, object]:
         """The parameters of the operator apart from the mass, by name."""
-        own = {one.name for one in self.operator_class.parameters}
+        own = {p.name for p in self.operator_class.parameters}
         return {name: value for name, value in self.values.items() if name in own}
 
     @property
@@ -145,8 +145,10 @@ class QuarkMasses(OptionItem):
     @property
     def header(self) -> dict[str, str]:
         """Entries for the header of a table: the operator, its parameters, and the masses."""
-        texts = (one for one in str(self).split(self.glued) if not one.startswith(f"{MASS.name}="))
-        usual = {one.name: one.usual for one in self.options()}
+        texts = (
+            word for word in str(self).split(self.glued) if not word.startswith(f"{MASS.name}=")
+        )
+        usual = {option.name: option.usual for option in self.options()}
         also = (f"{key}={value}" for key, value in self.parameters.items() if value == usual[key])
         return {
             OPERATOR.name: self.glued.join([*texts, *also]),
@@ -217,7 +219,7 @@ SOURCE = Option(
     "source",
     str,
     "Source: "
-    + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
+    + ", or ".join(f"{name}:{x.parameters} for {x.summary}" for name, x in SOURCES.items())
     + ". Several are measured one after the other.",
     default=f"{defaults.SOURCE} at the origin",
     metavar="NAME:PARAMETERS",
@@ -302,9 +304,9 @@ def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """
     operators = hopping_operators()
     return [
-        (f"the {what} {name}", tuple(p for p in one.parameters if p.name != MU.name))
-        for what, kinds in (("Dirac operator", operators), ("term of Dirac operators", TERMS))
-        for name, one in kinds.items()
+        (f"the {x} {name}", tuple(p for p in kind.parameters if p.name != MU.name))
+        for x, kinds in (("Dirac operator", operators), ("term of Dirac operators", TERMS))
+        for name, kind in kinds.items()
     ]
 
 
@@ -442,7 +444,7 @@ class Quarks:
                 f"Quarks with the operator {self.family.name} are solved for by "
                 f"{self.family.solver}, not by {self.solver}; leave out {SOLVER.flag}."
             )
-        smeared = [one for one in self.sources if one.smears]
+        smeared = [source for source in self.sources if source.smears]
         if self.smear_sink and len(smeared) < len(self.sources):
             raise UsageError(f"{SMEAR_SINK.flag} needs a source that is smeared; choose one.")
         if self.smearing and not smeared:
@@ -466,13 +468,13 @@ class Quarks:
         given = check_options((*known, *smearing_options()), options, whose)
         own = {option.name for option in known}
         others = {name: value for name, value in given.items() if name not in own}
-        names = [one.name for one in merged(operator_owners())]
+        names = [x.name for x in merged(operator_owners())]
         sources = given.get(SOURCE.name, (defaults.SOURCE,))
         massive = QuarkMasses.several(given.get(QUARK.name, ()))
         if len(massive) > 1:
             raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
         family = family_of(massive[0]) if massive else None
-        ignored = [one.flag for one in (INNER, METHOD, REDUCTION, LINKS) if one.name in given]
+        ignored = [x.flag for x in (INNER, METHOD, REDUCTION, LINKS) if x.name in given]
         if family and ignored:
             raise UsageError(
                 f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
@@ -488,7 +490,7 @@ class Quarks:
             tuple((name, given[name]) for name in names if given.get(name)),
             angles_of(given.get(BOUNDARY.name, "antiperiodic"), imaginary_mu),
             imaginary_mu,
-            tuple(parse_source(one, lattice) for one in sources),
+            tuple(parse_source(source, lattice) for source in sources),
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
             momenta_up_to(given.get(MOMENTA.name, 0), lattice),
@@ -505,7 +507,7 @@ class Quarks:
             given.get(PROPAGATORS.name, ""),
             given.get(DEFLATE.name, 0),
             given.get(STORED_MODES.name, ""),
-            not given.keys() & {*names, *(one.name for one in WHICH)},
+            not given.keys() & {*names, *(x.name for x in WHICH)},
         )
 
     def of_ensemble(self, text: str) -> Quarks:
@@ -552,9 +554,9 @@ class Quarks:
         return {
             **(self.massive.header if self.massive else hopping),
             **{name: f"{value:g}" for name, value in self.parameters},
-            "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
+            "boundary": f"{','.join(f'{x:g}' for x in self.angles)} (angles in units of pi)",
             **dense,
-            "sources": " ".join(self.label(one) for one in self.sources),
+            "sources": " ".join(self.label(source) for source in self.sources),
             **smearing,
             "tolerance": f"{self.request.tolerance:g}",
             **({DEFLATE.name: f"{self.deflate} low modes"} if self.deflate else {}),
@@ -585,8 +587,8 @@ class Quarks:
         """The quarks, with all hopping parameters and twisted masses, or all masses."""
         if self.massive:
             return tuple(Quark(self.massive.kappa, 0.0, m) for m in self.massive.masses)
-        return tuple(Quark(*one) for one in product(self.kappas, self.mus))
+        return tuple(Quark(*x) for x in product(self.kappas, self.mus))
 
 
 def _listed(numbers: Sequence[float]) -> str:
-    return ",".join(f"{one:g}" for one in numbers)
+    return ",".join(f"{number:g}" for number in numbers)

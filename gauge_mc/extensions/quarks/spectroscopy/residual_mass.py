@@ -140,11 +140,11 @@ def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
         See `read_series`. GaugeError is also raised if some quark does not have every time.
     """
     table = read_series(path, COLUMNS, "residual masses", skip)
-    kinds = [one.partition(AT)[0] for one in table.index["source"]]
+    kinds = [x.partition(AT)[0] for x in table.index["source"]]
     quarks = [*map(WallQuark, table.index["m"].tolist(), kinds)]
     found = {}
     for quark in dict.fromkeys(quarks):
-        own = np.flatnonzero([one == quark for one in quarks])
+        own = np.flatnonzero([q == quark for q in quarks])
         t = table.index["t"][own]
         places = own[np.argsort(t, kind="stable")]
         extent = int(t.max()) + 1
@@ -155,8 +155,8 @@ def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
             )
         cells = places.reshape(extent, -1).T
         found[quark] = {
-            name: np.add.reduce([one[:, place] for place in cells]) / len(cells)
-            for name, one in table.values.items()
+            name: np.add.reduce([value[:, place] for place in cells]) / len(cells)
+            for name, value in table.values.items()
         }
     return ResidualTable(table.stated((*METADATA, MASS_KEY)), table.sweeps, found)
 

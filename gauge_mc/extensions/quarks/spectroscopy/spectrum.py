@@ -230,9 +230,9 @@ def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
     for kind in dict.fromkeys(state.kind for state in squares if state.kind):
         found += _critical("pion^2", kind, squares) if not kind.mu else []
         found += _critical("pcac", kind, pcac)
-        at_rest = (one for one in others.masses if one.kind == kind and one.at_rest)
-        heavy = [one for one in at_rest if not one.parity or one.quarks[0] == one.quarks[1]]
-        for label in dict.fromkeys(one.label for one in heavy if one.name != PION):
+        at_rest = (mass for mass in others.masses if mass.kind == kind and mass.at_rest)
+        heavy = [x for x in at_rest if not x.parity or x.quarks[0] == x.quarks[1]]
+        for label in dict.fromkeys(x.label for x in heavy if x.name != PION):
             pairs = [
                 (squares[pion], others.masses[state][1])
                 for state in heavy
@@ -252,9 +252,9 @@ def _critical(
 ) -> list[ChiralFit]:
     """Fit a line in 1/kappa or in the mass, and return it with the point at which it vanishes."""
     chosen = [state for state in series if state.kind == kind and state.at_rest]
-    masses = [(one.m1 + one.m2) / 2 for one in chosen]  # 0 for operators without a mass
+    masses = [(x.m1 + x.m2) / 2 for x in chosen]  # 0 for operators without a mass
     massive = any(masses)
-    x = np.array(masses if massive else [(1 / one.kappa1 + 1 / one.kappa2) / 2 for one in chosen])
+    x = np.array(masses if massive else [(1 / x.kappa1 + 1 / x.kappa2) / 2 for x in chosen])
     if np.unique(x).size < 2:
         return []
     data = np.stack([series[state] for state in chosen], axis=1)
@@ -272,7 +272,7 @@ def _extrapolation(
     """Fit a line in the squared mass of the pion, whose errors count as well."""
     if len(pairs) < 2:
         return []
-    squares, data = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
+    squares, data = (np.stack(x, axis=1) for x in zip(*pairs, strict=True))
     x = squares.mean(axis=0)
     if np.unique(x).size < 2:
         return []
@@ -308,7 +308,7 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     """
     averaged = table.grouped(_baryon)
     found = MassSeries()
-    for state in sorted(averaged, key=lambda one: -one.parity):
+    for state in sorted(averaged, key=lambda x: -x.parity):
         correlator = _folded(table, averaged, state)
         partner = found.masses.get(state._replace(parity=1))
         if state.parity == -1 and partner:
@@ -341,7 +341,7 @@ def _without_partner(correlator: Correlator, partner: MassFit) -> Correlator:
 
 
 def _baryon(labels: Mapping[str, Any]) -> HadronState:
-    place = labels["source"], tuple(sorted(abs(int(labels[one.name])) for one in MOMENTA))
+    place = labels["source"], tuple(sorted(abs(int(labels[x.name])) for x in MOMENTA))
     parity = int(labels["parity"])
     return HadronState(labels["baryon"], *parameters_of(quarks_of(labels)), *place, parity=parity)
 
@@ -387,7 +387,7 @@ def _meson(labels: Mapping[str, Any]) -> HadronState | None:
     names = [name for name, matrices in MESONS.items() if gamma in matrices]
     if labels["gamma_sink"] != gamma or not names:
         return None
-    momentum = [abs(int(labels[one.name])) for one in MOMENTA]
+    momentum = [abs(int(labels[x.name])) for x in MOMENTA]
     matrices = MESONS[names[0]]
     along = momentum[matrices.index(gamma)] if len(matrices) == 3 else 0
     place = labels["source"], tuple(sorted(momentum)), along
@@ -397,7 +397,7 @@ def _meson(labels: Mapping[str, Any]) -> HadronState | None:
 def _axial(labels: Mapping[str, Any]) -> HadronState | None:
     """Return the pion whose density creates what the axial current annihilates."""
     matrices = labels["gamma_source"], labels["gamma_sink"]
-    if matrices != (PSEUDOSCALAR, AXIAL) or any(labels[one.name] for one in MOMENTA):
+    if matrices != (PSEUDOSCALAR, AXIAL) or any(labels[x.name] for x in MOMENTA):
         return None
     return HadronState(PION, *_of_meson(labels), labels["source"], (0, 0, 0))
 
@@ -427,22 +427,22 @@ def spectrum(
         If there is none, because no correlator is known well enough.
     """
     if not series.masses:
-        counts = Counter(_as_clause(one.reason) for one in series.left_out).most_common()
+        counts = Counter(_as_clause(x.reason) for x in series.left_out).most_common()
         many = len(counts) > 1
-        reasons = [f"{why} ({number} of them)" if many else why for why, number in counts]
+        reasons = [f"{x} ({number} of them)" if many else x for x, number in counts]
         raise GaugeError(
             f"None of {len(series.left_out)} correlators can be fitted: {'; '.join(reasons)}."
         )
     masses = [fit.mass for fit, _ in series.masses.values()]
-    values = [one for _, one in series.masses.values()]
-    tau = max(one.tau_int + one.tau_int_error for one in masses)
+    values = [x for _, x in series.masses.values()]
+    tau = max(mass.tau_int + mass.tau_int_error for mass in masses)
     short = caution_short(int(table.sweeps.size), tau, "the masses")
     return Spectrum(
         ensemble=dict(table.ensemble),
         configurations=int(table.sweeps.size),
         skip=skip,
         masses=tuple(HadronMass(*state, fit=fit) for state, (fit, _) in series.masses.items()),
-        pcac=tuple(one for one, _ in series.pcac.values()),
+        pcac=tuple(x for x, _ in series.pcac.values()),
         chiral=tuple(chiral),
         left_out=tuple(series.left_out),
         cautions=(*short, *caution_series(table.sweeps, *values)),

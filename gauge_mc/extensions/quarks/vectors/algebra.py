@@ -113,7 +113,7 @@ class _LaunchSet:
         found: Sequence[OnDevice] = (),
     ) -> None:
         self._fields = fields  # which own the memory
-        first = next(one for one in fields.values() if one)
+        first = next(field for field in fields.values() if field)
         self._devices = first.field.devices
         own = first.launched if parity is None else parity
         rows = math.prod(first.field.lattice.extents[2:]) * (2 if own == BOTH_PARITIES else 1)
@@ -136,7 +136,7 @@ class _LaunchSet:
     @property
     def sums(self) -> list[GroupSums]:
         """The sums of all vectors, by those that a launch treats together."""
-        return [GroupSums(one.first, one.slab_sums) for one in self._groups]
+        return [GroupSums(group.first, group.slab_sums) for group in self._groups]
 
     def fetch(self) -> Products:
         """Wait for the sums of the last launch."""
@@ -181,7 +181,7 @@ class _VectorGroup:
         found: OnDevice,
     ) -> None:
         """Prepare the launch for slab number n of this process."""
-        like = next(one for one in fields.values() if one)
+        like = next(field for field in fields.values() if field)
         slab, choice = like.slabs[n], like.storage.choice
         over = work(0, 1, self._count * slab.layout.slices, parity)
         kind = type(like.by_vector(slab))
@@ -194,8 +194,8 @@ class _VectorGroup:
             geometry=_vectors_as_replicas(slab.layout, self._count).geometry,
             work=over,
             **{
-                name: one.by_vector(one.slabs[n], self.first) if one else zero(kind)
-                for name, one in fields.items()
+                name: field.by_vector(field.slabs[n], self.first) if field else zero(kind)
+                for name, field in fields.items()
             },
             **{name: self._factors(found.factors.get(name)) for name in factors},
             **row,
@@ -214,8 +214,8 @@ class _VectorGroup:
 
     def launch(self, factors: dict[str, Factors]) -> None:
         """Launch the kernel with factors of all vectors of the fields."""
-        for name, given in factors.items():
-            own = given[self._owners] if isinstance(given, np.ndarray) else given
+        for name, factor in factors.items():
+            own = factor[self._owners] if isinstance(factor, np.ndarray) else factor
             for values in self._values[name]:
                 values[:] = own
         for launch in self._launches:
@@ -223,7 +223,7 @@ class _VectorGroup:
 
     def sums(self) -> list[NDArray[np.float64]]:
         """Wait for the sums over time slices, of shape (vectors, slices, values), of every slab."""
-        return [one.by_slice(1).reshape(self._count, -1, PRODUCTS) for one in self.slab_sums]
+        return [s.by_slice(1).reshape(self._count, -1, PRODUCTS) for s in self.slab_sums]
 
 
 def _equally_far_apart(field: SpinorField) -> list[NDArray[np.int64]]:
@@ -383,7 +383,7 @@ def together(several: Sequence[Multiply]) -> list[Products]:
     """Compute products of several kinds, which are waited for after the last one has begun."""
     for one in several:
         one.launch()
-    return [one.products() for one in several]
+    return [x.products() for x in several]
 
 
 class AdvanceShifts:

@@ -121,12 +121,12 @@ class CombineBasis:
                     slab.whole(w.launched),
                     w.storage.choice,
                     r=w.structure(slab, number),
-                    v=basis.structure(other, first),
+                    v=basis.structure(s, first),
                     c=(0.0,) * 2 * MOST_COMBINED,
                     a=1.0,
                     vectors=0,
                 )
-                for slab, other in zip(w.slabs, basis.slabs, strict=True)
+                for slab, s in zip(w.slabs, basis.slabs, strict=True)
             ]
             self._groups.append(group)
 
@@ -267,7 +267,7 @@ def in_kernels(arithmetic: Arithmetic) -> str | None:
     if not _finds(arithmetic.divide, _smith):
         return None
     kinds = {SMITH_FUSED: _fused, SMITH: _not_fused}
-    return next((name for name, one in kinds.items() if _finds(arithmetic.multiply, one)), None)
+    return next((name for name, kind in kinds.items() if _finds(arithmetic.multiply, kind)), None)
 
 
 def _finds(
@@ -375,12 +375,12 @@ def phases_of(angles: Iterable[float], strict: bool = False) -> tuple[complex, .
     Strict ones are rounded once, as no C library does it.
     """
     return tuple(
-        (-1.0) ** int(one) + 0j
-        if one == int(one)
-        else unit_number(one)
+        (-1.0) ** int(angle) + 0j
+        if angle == int(angle)
+        else unit_number(angle)
         if strict
-        else cmath.exp(1j * math.pi * one)
-        for one in angles
+        else cmath.exp(1j * math.pi * angle)
+        for angle in angles
     )
 
 
@@ -406,9 +406,9 @@ DIRECTIONS = "xyzt"
 
 
 def _products() -> dict[str, Matrix]:
-    names = [f"g{one}" for one in DIRECTIONS]
+    names = [f"g{x}" for x in DIRECTIONS]
     vectors = dict(zip(names, GAMMA, strict=True))
-    axial = {f"{name}g5": one @ GAMMA_5 for name, one in vectors.items()}
+    axial = {f"{name}g5": vector @ GAMMA_5 for name, vector in vectors.items()}
     tensors = {a + b: vectors[a] @ vectors[b] for a, b in combinations(names, 2)}
     unit = np.eye(4, dtype=np.complex128)
     return {"unit": unit, "g5": GAMMA_5, **vectors, **axial, **tensors}
@@ -482,4 +482,4 @@ def _group(gammas: tuple[Matrix, ...]) -> list[Matrix]:
     """Return the products of all subsets of four gamma matrices, in one order."""
     subsets = (combinations(gammas, n) for n in range(5))
     unit = np.eye(4, dtype=np.complex128)
-    return [reduce(np.matmul, one, unit) for some in subsets for one in some]
+    return [reduce(np.matmul, x, unit) for some in subsets for x in some]

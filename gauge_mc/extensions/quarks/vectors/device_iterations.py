@@ -59,7 +59,7 @@ AHEAD = 2
 LAUNCH_SECONDS = 25e-6
 """Time for which GPUs wait for the host in every iteration if they have been given one alone."""
 
-REAL, MIXED, NORM2, EVERY = (slice(*one) for one in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
+REAL, MIXED, NORM2, EVERY = (slice(*x) for x in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
 """Places of the real part of <w, r>, of this product, of <r, r> and of all among the sums."""
 
 UNWATCHED = {
@@ -87,7 +87,7 @@ def runs_ahead(vectors: SpinorField) -> bool:
     several = vectors.vectors > vectors.replicas > 1
     if vectors.field.devices.processes.size > 1 or several:
         return False
-    devices = [one.device for one in vectors.slabs]
+    devices = [slab.device for slab in vectors.slabs]
     connected = all(a.in_host_memory or a.reaches(b) for a in devices for b in devices)
     return connected and len(devices) <= MOST_SLABS
 
@@ -137,14 +137,14 @@ class DeviceIterations:
         self.state = np.zeros((self._rows["ROWS"], r.count))
         self._devices, self._parts = r.field.devices, parts
         shape = r.count, r.fifth or 1, r.field.lattice.t
-        self.slabs = [SlabState(one, parts, kernel, arithmetic, *shape) for one in r.slabs]
+        self.slabs = [SlabState(slab, parts, kernel, arithmetic, *shape) for slab in r.slabs]
         self._first = self.slabs[0].device
         self._seen = self._first.pinned_memory(HALTS * HALT_BYTES).view(np.int32)
         self._last_run = 0.0, 1
 
     def factors(self, part: int, **names: str) -> list[OnDevice]:
         """Return factors on every slab after a part, given their names by those of a kernel."""
-        return [one.found(part, **names) for one in self.slabs]
+        return [slab.found(part, **names) for slab in self.slabs]
 
     def take(self, part: int, sums: Sequence[GroupSums], products: slice = NORM2) -> Launch:
         """Return a call that computes coefficients on all devices from sums of products.
@@ -162,9 +162,11 @@ class DeviceIterations:
 
         def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
             return [
-                own.launch(part, stages, group.first, group.sums[n], slabs, n, products, self._seen)
+                slab.launch(
+                    part, stages, group.first, group.sums[n], slabs, n, products, self._seen
+                )
                 for group in some
-                for n, own in enumerate(slabs)
+                for n, slab in enumerate(slabs)
             ]
 
         if len(sums) == len(slabs) == 1:
@@ -177,7 +179,7 @@ class DeviceIterations:
 
         They do on devices that can do so.
         """
-        devices = streamed(one.device for one in self.slabs)
+        devices = streamed(slab.device for slab in self.slabs)
 
         def call() -> None:
             for device in devices:
@@ -198,7 +200,7 @@ class DeviceIterations:
 
     def record(self, iterate: Callable[[], object]) -> Launch:
         """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
-        return self._first.recorded(iterate, [one.device for one in self.slabs[1:]])
+        return self._first.recorded(iterate, [slab.device for slab in self.slabs[1:]])
 
     def run(self, **rows: Any) -> bool:
         """Iterate until the search halts, given rows of the state by their names.
@@ -235,7 +237,7 @@ class DeviceIterations:
         count = 1 + int((self["ITERATIONS"] - before).max())
         self._last_run = time.monotonic() - began, count
         halted_in: int = halts.tolist().index(HERE)
-        self.knows_residual = any(one & RESIDUAL for one in self._parts[: halted_in + 1])
+        self.knows_residual = any(part & RESIDUAL for part in self._parts[: halted_in + 1])
         return halted_in > 0
 
     @property

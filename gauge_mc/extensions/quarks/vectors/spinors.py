@@ -70,12 +70,12 @@ class Storage:
 def _layouts(layouts: tuple[Layout, ...], precision: str, lanes: int) -> tuple[Layout, ...]:
     """Return layouts for another precision; their tables are computed once."""
     split = split_lanes(layouts[0].lattice, lanes)
-    return tuple(replace(one, precision=precision, split=split) for one in layouts)
+    return tuple(replace(layout, precision=precision, split=split) for layout in layouts)
 
 
 STORAGES = {
-    one.name: one
-    for one in (
+    x.name: x
+    for x in (
         Storage("double", "double", "Reals", REAL_BYTES["double"], 0, 2.0**-53),
         Storage("single", "single", "Reals", REAL_BYTES["single"], 0, 2.0**-24),
         Storage("half", "single", "FixedPoint", 2, 4, 0.5 / 32767),
@@ -410,7 +410,7 @@ class SpinorField:
         """Return a call that does `copy`, for repeated use."""
         extent, choice, launches = self.fifth or 1, self.storage.choice, []
         vectors = min(source.count - first, self.count - to) * extent // self.replicas
-        parities = [one for one in self.parities if one in source.parities]
+        parities = [parity for parity in self.parities if parity in source.parities]
         if len(parities) > 1:
             parities = [BOTH_PARITIES]
         for slab, old in zip(self.slabs, source.slabs, strict=True):
@@ -455,7 +455,7 @@ class SpinorField:
         values : ndarray, shape (vectors, Z, Y, X, 4, N)
             ``psi[n, z, y, x, spin, colour]``, in all processes.
         """
-        if any(t in one.layout.times for one in self.slabs):
+        if any(t in slab.layout.times for slab in self.slabs):
             self._put(t, values)
 
     def put_equal_slices(self) -> None:
@@ -532,7 +532,7 @@ class SpinorField:
                 )
 
     def _slab(self, t: int) -> StoredSlab:
-        return next(one for one in self.slabs if t in one.layout.times)
+        return next(slab for slab in self.slabs if t in slab.layout.times)
 
 
 def zeroth(vectors: SpinorField, some: range | None) -> int:

@@ -91,7 +91,7 @@ EIGHT_REALS = Reals(
 def forms_of(group: Group) -> dict[int, Reals]:
     """Return the forms of the links of a group by their number of reals, the usual one first."""
     forms = (FEW_REALS, ALL_REALS, EIGHT_REALS)
-    return {one.numbers(group): one for one in forms if one.numbers(group)}
+    return {form.numbers(group): form for form in forms if form.numbers(group)}
 
 
 def reals_of(number: int | None, group: Group) -> Reals:
@@ -202,8 +202,8 @@ class Boundary:
             If there are not one or four numbers of modulus 1.
         """
         given = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
-        phases = [complex(one) for one in given]
-        if len(phases) != 4 or not all(abs(abs(one) - 1) < MODULUS_ERROR for one in phases):
+        phases = [complex(x) for x in given]
+        if len(phases) != 4 or not all(abs(abs(phase) - 1) < MODULUS_ERROR for phase in phases):
             raise UsageError(
                 f"The boundary condition is {boundary}; give the phase in t, such as -1 for "
                 "antiperiodic spinors, or four phases in x, y, z and t, all of modulus 1."
@@ -217,7 +217,7 @@ class Boundary:
         return sum(1 << mu for mu, phase in enumerate(self.phases) if phase != 1)
 
     def __str__(self) -> str:
-        angles = (cmath.phase(one) / cmath.pi for one in self.phases)
+        angles = (cmath.phase(phase) / cmath.pi for phase in self.phases)
         return ", ".join(f"exp({angle:.6g} pi i)" if angle else "1" for angle in angles)
 
 
