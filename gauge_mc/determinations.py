@@ -76,13 +76,7 @@ def goals() -> dict[str, tuple[Fit, Goal]]:
 
 
 def relative_error(value: float | str | None) -> float:
-    """Read a relative error, such as ``0.005`` or ``0.5%``; 0 if there is none.
-
-    Raises
-    ------
-    UsageError
-        If it is not a number between 0 and 1.
-    """
+    """Read a relative error, such as ``0.005`` or ``0.5%``; 0 if there is none."""
     if value is None:
         return 0.0
     digits = str(value).strip()
@@ -210,15 +204,7 @@ class RunStudy:
     def advance(
         self, configs: int, limit: Mapping[str, Any], console: Console
     ) -> tuple[str | None, float]:
-        """Continue up to a number of configurations.
-
-        Returns
-        -------
-        stopped : str or None
-            Reason why it ended early; None if it is complete.
-        seconds : float
-            Time of a further configuration; NaN if there was nothing to do.
-        """
+        """Continue up to a number of configurations."""
         values = {**self.values, "output": str(self.path), "configs": configs, **limit}
         before, had = saved_updates(Run(self.path)), self.done
         p = RunRequest(values).parameters()
@@ -296,13 +282,7 @@ class DeterminationPlan:
         return {"time_limit": f"0:0:{max(1, int(left))}"} if math.isfinite(left) else {}
 
     def study(self) -> RunStudy:
-        """Return the run or the scan, on a lattice that suits it.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            If it cannot be chosen.
-        """
+        """Return the run or the scan, on a lattice that suits it."""
         goal, values = self.goal, dict(self.values)
         values |= {"separation": goal.separation, "format": NO_FORMAT}
         values |= {"measure": goal.measure} if goal.measure else {}
@@ -391,15 +371,7 @@ class DeterminationPlan:
         return f"{line}; {percent(self.error)} needs {growth:.3g} times the configurations{about}"
 
     def end(self, looks: Sequence[Look], stopped: str | None = None) -> str:
-        """Return why the determination has ended, as a clause; empty if it goes on.
-
-        Parameters
-        ----------
-        looks : sequence of Look
-            The fits so far.
-        stopped : str, optional
-            Reason why the last block was stopped.
-        """
+        """Return why the determination has ended, as a clause; empty if it goes on."""
         if looks[-1].error <= self.error:
             return "the wanted error is reached"
         if stopped == TIME_LIMIT or self.spent >= self.seconds:
@@ -473,15 +445,7 @@ def plan_of(
     values: Mapping[str, Any],
     progress: bool = True,
 ) -> DeterminationPlan:
-    """Return the plan of a determination; see `determine`.
-
-    Parameters
-    ----------
-    what, error, time, progress
-        See `determine`.
-    values : mapping of str to object
-        Options of runs and of numbers by name.
-    """
+    """Return the plan of a determination; see `determine`."""
     if what not in goals():
         raise UsageError(f"There is no number '{what}'{nearest(what, goals())}")
     (fit, goal) = goals()[what]

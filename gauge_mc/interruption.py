@@ -30,18 +30,7 @@ def forget() -> None:
 
 
 def check(what: str) -> None:
-    """Raise an error if a signal has been noted.
-
-    Parameters
-    ----------
-    what : str
-        Activity that is interrupted, as in ``while the compiler was running``.
-
-    Raises
-    ------
-    StoppedError
-        If this process is to stop.
-    """
+    """Raise an error if a signal has been noted."""
     if _noted:
         raise StoppedError(
             f"Stopped by {_noted[0]} {what}; repeat the same command to begin or continue."

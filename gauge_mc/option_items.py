@@ -85,13 +85,7 @@ class OptionItem:
 
     @classmethod
     def place(cls, given: Mapping[str, object]) -> str:
-        """Return words for a thing in messages, such as ``--quark domain-wall``.
-
-        Parameters
-        ----------
-        given : mapping of str to object
-            Values of its options by name.
-        """
+        """Return words for a thing in messages, such as ``--quark domain-wall``."""
         if not cls.flag:
             return f"a {cls.kind}"
         first = given.get(cls.leading[0]) if cls.leading else None
@@ -104,13 +98,7 @@ class OptionItem:
         return {option.name: replace(option, place=place) for option in cls.options()}
 
     def check(self) -> None:
-        """Check values that depend on each other.
-
-        Raises
-        ------
-        UsageError
-            If they do not fit.
-        """
+        """Check values that depend on each other."""
 
     @property
     def numbers(self) -> dict[Option, float]:
@@ -128,13 +116,7 @@ class OptionItem:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a thing from text, in which names of options may have capital letters.
-
-        Raises
-        ------
-        UsageError
-            If the text does not have this form, or an option is unknown or invalid.
-        """
+        """Read a thing from text, in which names of options may have capital letters."""
         known = {option.name: option for option in cls.options()}
         words = [_in_lower_case(word.strip()) for word in re.split(cls.within, text)]
         places = [known[name] for name in cls.leading]
@@ -159,13 +141,7 @@ class OptionItem:
 
     @classmethod
     def several(cls, value: object) -> Items[Self]:
-        """Return the things that text, a table, an object, or a list of these stands for.
-
-        Raises
-        ------
-        UsageError
-            If one of them is invalid, or of another type.
-        """
+        """Return the things that text, a table, an object, or a list of these stands for."""
         if isinstance(value, str):
             texts = re.split(cls.between, value) if value.strip() else []
             return Items(map(cls.parse, texts))
@@ -271,13 +247,7 @@ class Configurable:
         return {name: str(value) if name in lists else value for name, value in self.values.items()}
 
     def with_options(self, **given: object) -> Self:
-        """Return the thing with values of its options, by name.
-
-        Raises
-        ------
-        UsageError
-            If it has no such option, or a value is invalid.
-        """
+        """Return the thing with values of its options, by name."""
         checked = check_options(self.options, given, f"the {self.kind} {self.name}")
         if not checked:
             return self
@@ -286,13 +256,7 @@ class Configurable:
         return configured
 
     def check(self) -> Self:
-        """Return this thing if it has everything that it needs.
-
-        Raises
-        ------
-        UsageError
-            If an option is missing that must be given.
-        """
+        """Return this thing if it has everything that it needs."""
         for option in self.options:
             if option.name not in self.values:
                 raise UsageError(
@@ -326,13 +290,7 @@ class Configurable:
         return ", ".join([self.name, *(name.said(value) for name, value in self.changed.items())])
 
     def tags(self, usual: str) -> list[str]:
-        """Return words for names of directories: its name and its options, unless usual.
-
-        Parameters
-        ----------
-        usual : str
-            Name of the usual thing of the kind.
-        """
+        """Return words for names of directories: its name and its options, unless usual."""
         changed = self.changed
         needed = [f"{value:.10g}" for name, value in changed.items() if name.usual is None]
         words = [] if self.name == usual and not needed else [":".join([self.name, *needed])]
@@ -364,11 +322,6 @@ def chosen(registry: Registry[C], text: str) -> C:
 
     A value without a name, as in ``rectangle:-0.1``, is that of the option that must be given.
     Versions up to 0.2 wrote actions like this.
-
-    Raises
-    ------
-    UsageError
-        If there is no such thing, or an option is unknown or invalid.
     """
     name, *words = words_in_any_case(text, registry).split(":")
     registry.check(name, registry.kind)

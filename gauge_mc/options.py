@@ -300,11 +300,6 @@ def merged(owners: Owners) -> tuple[Option, ...]:
 
     Several things may share one option, also with different defaults: it then has none here. But
     no two of them may give one name two meanings.
-
-    Raises
-    ------
-    GaugeError
-        If two different options have one name.
     """
     found: dict[str, tuple[Option, str]] = {}
     for owner, options in owners:
@@ -324,13 +319,7 @@ def merged(owners: Owners) -> tuple[Option, ...]:
 
 
 def check_named(name: str, option: Option) -> None:
-    """Check that a plug-in has the name of the option that chooses it.
-
-    Raises
-    ------
-    ValueError
-        If not.
-    """
+    """Check that a plug-in has the name of the option that chooses it."""
     if name != option.name:
         raise ValueError(f"has the option {option.name}; give both the same name")
 
@@ -338,22 +327,7 @@ def check_named(name: str, option: Option) -> None:
 def check_options(
     options: Iterable[Option], values: Mapping[str, object], whose: str
 ) -> dict[str, Any]:
-    """Return the options that were given, with values converted to their types.
-
-    Parameters
-    ----------
-    options : iterable of Option
-        All options that are known.
-    values : mapping of str to object
-        Values by name; None means that an option was not given.
-    whose : str
-        Name of the object that has the options, for error messages.
-
-    Raises
-    ------
-    UsageError
-        If an option is unknown, or a value has the wrong type.
-    """
+    """Return the options that were given, with values converted to their types."""
     known = {option.name: option for option in options}
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
@@ -366,23 +340,7 @@ def check_options(
 def check_declared(
     options: Iterable[Option], values: Mapping[str, object], place: str = ""
 ) -> None:
-    """Refuse values outside of the bounds that options declare, as constructors do.
-
-    Parameters
-    ----------
-    options : iterable of Option
-        All options.
-    values : mapping of str to object
-        Values by name. Those that are not numbers are left to the owner of the options.
-    place : str
-        Name of the object that has the options, for error messages; by default they name the
-        options of the command line.
-
-    Raises
-    ------
-    UsageError
-        If a number is not finite, or outside of the bounds.
-    """
+    """Refuse values outside of the bounds that options declare, as constructors do."""
     for option in options:
         value = values.get(option.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -451,24 +409,7 @@ def parse_options(
     whose: str,
     where: str = "after the interval between measurements",
 ) -> dict[str, Any]:
-    """Return the options that text such as ``to=6.5`` gives, or ``slices`` for a flag.
-
-    Parameters
-    ----------
-    options : iterable of Option
-        All options that are known.
-    words : iterable of str
-        Options as text, such as ``to=6.5``.
-    whose : str
-        Name of the object that has the options, for error messages.
-    where : str
-        Where the options are given, for error messages; empty if it need not be said.
-
-    Raises
-    ------
-    UsageError
-        If an option is unknown or given twice, or a value has the wrong type.
-    """
+    """Return the options that text such as ``to=6.5`` gives, or ``slices`` for a flag."""
     known = {option.name: option for option in options}
     found: dict[str, Any] = {}
     for word in _joined(words, known):
@@ -487,22 +428,7 @@ def parse_options(
 def within(
     folder: Path, options: Iterable[Option], words: Iterable[str], whose: str, advice: str
 ) -> tuple[str, ...]:
-    """Return options as text, in which folders that are written lie in another folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The other folder.
-    options, words, whose
-        See `parse_options`.
-    advice : str
-        What to do if such a folder may lie anywhere.
-
-    Raises
-    ------
-    UsageError
-        If such a folder is named by an absolute path, or by one that leads upwards.
-    """
+    """Return options as text, in which folders that are written lie in another folder."""
     known = {option.name: option for option in options}
     found = []
     for word in _joined(words, known):

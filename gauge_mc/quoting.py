@@ -18,13 +18,7 @@ MOST_DIGITS = 19
 
 
 def whole_number(text: str | int) -> int:
-    """Read a whole number of at most `MOST_DIGITS` digits.
-
-    Raises
-    ------
-    ValueError
-        If the text is something else.
-    """
+    """Read a whole number of at most `MOST_DIGITS` digits."""
     word = str(text).strip()
     if not re.fullmatch("[+-]?[0-9]+", word):
         raise ValueError(f"'{shortened(word, 80)}' is not a whole number.")
@@ -34,13 +28,7 @@ def whole_number(text: str | int) -> int:
 
 
 def number(text: str | float) -> float:
-    """Read a finite number.
-
-    Raises
-    ------
-    ValueError
-        If the text is something else.
-    """
+    """Read a finite number."""
     word = str(text).strip()
     digits = r"([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})"
     plain = re.fullmatch(rf"[+-]?{digits}([eE][+-]?[0-9]{{1,3}})?", word)
@@ -62,22 +50,7 @@ def these(number: int) -> str:
 
 
 def listed(text: str, read: Callable[[str], N], separators: str = ",;") -> tuple[N, ...]:
-    """Read numbers with a separator between each two of them.
-
-    Parameters
-    ----------
-    text : str
-        The numbers as text.
-    read : callable
-        `whole_number` or `number`.
-    separators : str
-        Characters of which each separates two numbers.
-
-    Raises
-    ------
-    ValueError
-        If something is not a number, or there is nothing between two separators.
-    """
+    """Read numbers with a separator between each two of them."""
     return tuple(map(read, re.split(f"[{separators}]", text)))
 
 

@@ -241,15 +241,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._registered.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
-        """Return a plug-in by name, in any case.
-
-        Raises
-        ------
-        UnknownNameError
-            If the name is unknown; this is a `UsageError` and a `KeyError`.
-        GaugeError
-            If the package that declares the plug-in cannot be imported.
-        """
+        """Return a plug-in by name, in any case."""
         if name not in self._registered and not self._is_ours(name):
             name = in_any_case(name, self.names)
         if name not in self._registered:
@@ -423,21 +415,7 @@ def package_of(module: str) -> str:
 
 
 def check_attributes(thing: object, base: type) -> None:
-    """Check that a plug-in has what its base class demands.
-
-    Parameters
-    ----------
-    thing : object
-        A subclass of `base`, or an instance of one.
-    base : type
-        The class, whose annotations without a value name what must be there: class variables if
-        the plug-in is a class.
-
-    Raises
-    ------
-    ValueError
-        If the plug-in is not of this class, or something is missing or of the wrong type.
-    """
+    """Check that a plug-in has what its base class demands."""
     owner = thing if isinstance(thing, type) else type(thing)
     if not issubclass(owner, base):
         raise ValueError(f"is not a {base.__name__}; derive it from that class")
@@ -506,17 +484,7 @@ MOST_NAMES = 12
 
 
 def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
-    """Return the end of a message about an unknown word: what is meant, or which words there are.
-
-    Parameters
-    ----------
-    word : str
-        The unknown word.
-    known : iterable of str
-        The known words, which have dashes in front if they are options.
-    where : str
-        What lists the known words if they are many.
-    """
+    """Return the end of a message about an unknown word: what is meant, or all words."""
     known = list(known)
     if not known:
         return "."
@@ -547,15 +515,6 @@ def words_in_any_case(text: str, known: Iterable[str], separator: str = "") -> s
     """Return a text in which known words, given in any case, are as they are written.
 
     A word ends at a colon, after which its options follow.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    known : iterable of str
-        The known words.
-    separator : str
-        Separator of several words with options; empty if there is one.
     """
     known = list(known)
 

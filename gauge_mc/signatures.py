@@ -90,15 +90,7 @@ def with_keywords(find: Callable[[], Keywords]) -> Callable[[F], F]:
 def with_fields(
     *kinds: type[Any], options: Callable[[], Iterable[Option]] = tuple
 ) -> Callable[[F], F]:
-    """Return a decorator that lets the signature of a function list the fields of data classes.
-
-    Parameters
-    ----------
-    *kinds : type
-        Data classes.
-    options : callable
-        Function that returns further options.
-    """
+    """Return a decorator that lets the signature of a function list the fields of data classes."""
     return with_keywords(
         lambda: [
             *(k for kind in kinds for k in field_keywords(kind)),
@@ -136,13 +128,7 @@ def _accepted(hint: Any, field: dataclasses.Field[Any]) -> Any:
 
 
 def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
-    """Return a decorator that lets the signature of a function list options of several things.
-
-    Parameters
-    ----------
-    owners : callable
-        Function that returns the things with their options, which are None if they are not given.
-    """
+    """Return a decorator that lets the signature of a function list options of several things."""
     return with_keywords(
         lambda: option_keywords(option for _, options in owners() for option in options)
     )
@@ -188,13 +174,7 @@ SIMPLE: dict[Any, tuple[Any, str, str]] = {
 
 
 def checks_types(function: F) -> F:
-    """Let a function refuse arguments of other types than its signature declares.
-
-    Returns
-    -------
-    callable
-        The function. It raises `UsageError` with the name of the first wrong argument.
-    """
+    """Let a function refuse arguments of other types than its signature declares."""
     own = inspect.signature(function)
 
     @functools.wraps(function)

@@ -65,13 +65,7 @@ TEMPORAL_LINKS: Registry[type[TemporalLinks]] = Registry(
 
 
 def make_temporal_links(name: str) -> TemporalLinks | None:
-    """Return temporal links by name, or None for `NO_TEMPORAL_LINKS`.
-
-    Raises
-    ------
-    UsageError
-        If the name is unknown.
-    """
+    """Return temporal links by name, or None for `NO_TEMPORAL_LINKS`."""
     if name == NO_TEMPORAL_LINKS:
         return None
     if name not in TEMPORAL_LINKS:

@@ -321,13 +321,7 @@ class Coupling:
 
     @classmethod
     def of(cls, beta: float, action: str | Action = defaults.ACTION, **options: object) -> Coupling:
-        """Return the coupling of an action, which may be given by its name, with its options.
-
-        Raises
-        ------
-        UsageError
-            See `parse` and `Action.with_options`; also if an option is missing.
-        """
+        """Return the coupling of an action, which may be given by its name, with its options."""
         return cls(beta, parse(action).with_options(**options).check())
 
     @classmethod
@@ -355,19 +349,7 @@ class Coupling:
         return {**self.action.coefficients(group, self.beta), **self.action.factors}
 
     def density(self, averages: Mapping[Loops, Iterable[LoopAverage]]) -> LoopAverage:
-        """Return the action divided by the number of sites.
-
-        Parameters
-        ----------
-        averages : mapping of Loops to iterable of float or ndarray
-            Averages of Re Tr U / N over the loops of each kind, for all loops of the action, of one
-            configuration or of several.
-
-        Raises
-        ------
-        UsageError
-            If the action does not declare its loops.
-        """
+        """Return the action divided by the number of sites."""
         action = self.action
         if not action.loops:
             raise UsageError(
@@ -388,11 +370,6 @@ class Coupling:
         plaquette Re Tr U_p / N; at an anisotropy, beta is that of the planes with the larger one.
         Each of the four links of a plaquette is rounded to a relative error of at most `ROUNDING`,
         which changes P by at most four times as much.
-
-        Raises
-        ------
-        UsageError
-            If that is more than `LARGEST_SHARE` of the average.
         """
         ratio = max(self.action.factors.values(), default=1.0)
         most = LARGEST_SHARE * group.dimension / (16 * ROUNDING[precision])
@@ -491,13 +468,7 @@ def parse(text: str | Action) -> Action:
 
 
 def action_of(metadata: Mapping[str, str]) -> Action:
-    """Return the action that the header of a table states, with the options that it states.
-
-    Raises
-    ------
-    UsageError
-        If there is no such action.
-    """
+    """Return the action that the header of a table states, with the options that it states."""
     action = parse(metadata.get(NAME, defaults.ACTION))
     return action.with_options(
         **{

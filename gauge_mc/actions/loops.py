@@ -237,13 +237,7 @@ class LuscherWeisz(Action):
         )
 
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
-        """Return beta / N and the coefficients of rectangles and parallelograms.
-
-        Raises
-        ------
-        UsageError
-            If u0 is not 1 and the group is not SU(3), for which the one-loop coefficients are.
-        """
+        """Return beta / N and the coefficients of rectangles and parallelograms."""
         if group.name != special_unitary(3) and self.u0 != 1:
             raise UsageError(
                 f"The one-loop coefficients of the action {self.name} are those for SU(3); choose "

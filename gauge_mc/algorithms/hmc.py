@@ -71,21 +71,7 @@ def trajectory_parts(
     groups: Sequence[MolecularDynamics],
     terms: Sequence[RunMonomial],
 ) -> Iterator[UpdatePart]:
-    """Yield the parts of trajectories of one chain or several, whose links are not changed.
-
-    Parameters
-    ----------
-    randoms : sequence of Random
-        The random numbers of every chain.
-    moves : sequence of Kick or Drift
-        The trajectory, which is the same for all chains.
-    gauge_level : int
-        Level of the gauge action.
-    groups : sequence of MolecularDynamics
-        Chains that move together.
-    terms : sequence of RunMonomial
-        The terms besides the gauge action.
-    """
+    """Yield the parts of trajectories of one chain or several, whose links are not changed."""
 
     def draw() -> None:
         for group in groups:
@@ -412,13 +398,7 @@ class HybridMonteCarlo(Algorithm):
         return math.ceil(drift / LARGEST_DRIFT)
 
     def check(self) -> HybridMonteCarlo:
-        """Return this algorithm if its integrators exist and its steps are small enough.
-
-        Raises
-        ------
-        UsageError
-            If not.
-        """
+        """Return this algorithm if its integrators exist and its steps are small enough."""
         INTEGRATORS.check(self.values[INTEGRATOR.name], INTEGRATOR.name)
         levels, steps = self.levels, self.values[STEPS.name]
         check_levels(levels)

@@ -63,22 +63,6 @@ def fit_linear(design: Array, series: Array, tau_int: float, correlated: bool) -
     For the same reason all points share one tau_int in the weights: separate values would favour
     points whose errors happen to come out small. With either weights the errors of the parameters
     are correct if they are computed from the series of the parameters.
-
-    Parameters
-    ----------
-    design : ndarray of float64, shape (points, parameters)
-        Derivative of each point by each parameter.
-    series : ndarray of float64, shape (samples, points)
-        The data; every point must fluctuate.
-    tau_int : float
-        Integrated autocorrelation time in samples, the same for all points.
-    correlated : bool
-        Whether to use the inverse covariance matrix.
-
-    Returns
-    -------
-    LinearFit
-        The matrix that maps data to parameters, and chi^2.
     """
     return Points.of(series, tau_int, correlated).fit(design)
 
@@ -126,13 +110,6 @@ class Points:
         Correlations are multiplied by 1 - x, where x is the ratio of the sum of their variances to
         that of their squares, at most 1 (J. Schaefer and K. Strimmer, Stat. Appl. Genet. Mol. Biol.
         4 (2005) 32, sect. 2), so that the matrix can be inverted however few samples there are.
-
-        Parameters
-        ----------
-        series, tau_int
-            See `fit_linear`.
-        more : ndarray of float64, shape (points,), optional
-            Further errors of the points.
         """
         points = cls.of(series, tau_int, False)
         unit, correlation = np.eye(points.error.size), points.correlation
@@ -207,19 +184,6 @@ def exceedance(chi2: float, weights: Array) -> float:
     arXiv:2209.14188). The Laplace transform of the probability is
     [1 - prod (1 + 2 w s)^(-1/2)] / s, which is inverted on the contour of Talbot (J. A. C. Weideman
     and L. N. Trefethen, Math. Comp. 76 (2007) 1341), since it is singular only for s < 0.
-
-    Parameters
-    ----------
-    chi2 : float
-        Sum of the squares of the weighted residuals.
-    weights : ndarray of float64
-        The numbers w; those that are negative by rounding count as 0.
-
-    Returns
-    -------
-    float
-        From 0 to 1, with an accuracy of 1e-8; 1 if chi2 is 0, as for a fit without degrees of
-        freedom up to rounding.
     """
     if not chi2 > ROUNDING * weights.size:
         return 1.0
@@ -249,13 +213,6 @@ def can_invert(points: int, independent: float) -> bool:
 
     A reliable chi2 of D points needs at least max(D^2, 10 (D + 1)) independent samples (C. Michael
     and A. McKerrell, hep-lat/9412087).
-
-    Parameters
-    ----------
-    points : int
-        Number D of points, the dimension of the matrix.
-    independent : float
-        Number of independent samples.
     """
     return independent >= max(points**2, 10 * (points + 1))
 
@@ -326,20 +283,6 @@ def fit_curve(
 
     A step that increases chi2 is halved until it does not. Weights and errors are those of
     `fit_linear`.
-
-    Parameters
-    ----------
-    curve : callable
-        See `Curve`.
-    start : ndarray of float64, shape (parameters,)
-        First guess.
-    series, tau_int, correlated
-        See `fit_linear`.
-
-    Raises
-    ------
-    GaugeError
-        If the steps do not converge.
     """
     here = np.asarray(start, dtype=np.float64)
     points, largest = Points.of(series, tau_int, correlated), float(np.abs(series).max())
@@ -472,15 +415,7 @@ def scatter(weights: Array, values: Array) -> Array:
 
 
 def covariance_of(series: Array, errors: Array) -> Array:
-    """Return the covariance matrix with the given errors and the correlations of the series.
-
-    Parameters
-    ----------
-    series : ndarray of float64, shape (samples, quantities)
-        Samples of all quantities, from which the correlations are taken.
-    errors : ndarray of float64, shape (quantities,)
-        Errors of the means, autocorrelations included: the square roots of the diagonal.
-    """
+    """Return the covariance matrix with the given errors and the correlations of the series."""
     scatter = series.std(axis=0)
     known = (errors > 0) & (scatter > 0)
     scale = np.divide(errors, scatter, out=np.zeros_like(errors), where=known)
@@ -494,23 +429,6 @@ def zero_interval(at: float, x: Array, ratio: Array, size: float = 1.0) -> tuple
     It is what the data do not exclude (E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175). This holds
     where the slope of the curve is hardly known, whereas an error of the curve divided by its slope
     is too small if that is large by chance.
-
-    Parameters
-    ----------
-    at : float
-        The zero.
-    x : ndarray, shape (n,)
-        Where the curve is known, ascending.
-    ratio : ndarray, shape (n,)
-        The modulus of the curve in units of its error.
-    size : float
-        Number of errors within which it counts as zero.
-
-    Returns
-    -------
-    begin, end : float
-        The first and the last value of x up to which the ratio is not larger than `size`, counted
-        from the zero; an end of x if it is not larger up to there.
     """
     left, right = x < at, x > at
     begin = _edge(at, x[left][::-1], ratio[left][::-1], size)

@@ -85,15 +85,7 @@ class _Model:
 
 
 def known_times(precision: Array, bound: float = PRECISION) -> int:
-    """Return the number of times up to which a correlator is known well enough.
-
-    Parameters
-    ----------
-    precision : ndarray, shape (times,)
-        Relative errors of the correlator; see `EffectiveEnergies`.
-    bound : float
-        The largest error; infinite for all times at which the correlator is positive.
-    """
+    """Return the number of times up to which a correlator is known well enough."""
     bad = ~(precision < bound)
     return int(np.argmax(bad)) if bad.any() else bad.size
 
@@ -106,24 +98,7 @@ def state_of(
     gap: float = GAP,
     exponential: float = -math.inf,
 ) -> State:
-    """Return the energy to which effective energies tend.
-
-    Parameters
-    ----------
-    series : ndarray of float64, shape (configurations, times)
-        Linearised time series of the effective energies, all of which are known and fluctuate.
-    replicas : Replicas
-        Division of the configurations into chains.
-    first : int
-        First t.
-    step : int
-        Distance of the values of t.
-    gap : float
-        Largest gap to the next state that is expected, in lattice units.
-    exponential : float
-        Size of the exponential at the first t that is expected from elsewhere, such as a potential
-        at a smaller distance. A smaller one in `series` is taken for a fluctuation.
-    """
+    """Return the energy to which effective energies tend."""
     fits = _Fits(series, replicas, np.arange(series.shape[1]) * step, gap)
     constants = fits.of_one_state()
     largest = fits.largest(constants)

@@ -71,13 +71,7 @@ class TableSeries:
 
     @property
     def lattice(self) -> Lattice:
-        """The lattice that the header states.
-
-        Raises
-        ------
-        GaugeError
-            If it states none.
-        """
+        """The lattice that the header states."""
         try:
             return Lattice.parse(self.header["lattice"])
         except (KeyError, UsageError) as error:
@@ -94,26 +88,7 @@ def read_series(
     fewest: int = MIN_CONFIGURATIONS,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
-    """Read a table whose configurations all have the same elements, or those of several chains.
-
-    Parameters
-    ----------
-    tables : path or sequence of Path
-        The file, or those of chains of one ensemble, whose configurations follow each other.
-    columns, what, rows
-        See `series_of`.
-    skip : int or sequence of int
-        Last update that is left out, of all chains or of each.
-    fewest : int
-        Minimum number of configurations of all chains together.
-
-    Raises
-    ------
-    GaugeError
-        If a file is damaged, or as in `series_of` and `joined_series`.
-    UsageError
-        If nothing was measured after the update `skip`.
-    """
+    """Read a table whose configurations all have the same elements, or those of several chains."""
     chains = [
         series_of(read_table(path, columns.words), str(path), columns, what, last, rows)
         for path, last in _each(tables, skip)
@@ -124,30 +99,7 @@ def read_series(
 def read_rows(
     tables: Tables, skip: Skips = 0, words: Collection[str] = ("path",)
 ) -> tuple[TableData, Replicas]:
-    """Read a table, or those of chains of one ensemble, whose rows then follow each other.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-    words : collection of str
-        Names of the columns that contain text; see `read_table`.
-
-    Returns
-    -------
-    TableData
-        The rows, with the header of the first table.
-    Replicas
-        Division of the configurations, one after the other, into chains.
-
-    Raises
-    ------
-    GaugeError
-        If a file is damaged, or the chains have other parameters than `OF_A_CHAIN`, or other
-        columns, in common.
-    UsageError
-        If nothing was measured after the update `skip`.
-    """
+    """Read a table, or those of chains of one ensemble, whose rows then follow each other."""
     pairs = _each(tables, skip)
     chains = [read_table(path, words).after(last, str(path)) for path, last in pairs]
     first = chains[0]
@@ -167,14 +119,7 @@ def _each(tables: Tables, skip: Skips) -> list[tuple[Path, int]]:
 
 
 def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries:
-    """Return the series of chains of one ensemble, one after the other.
-
-    Raises
-    ------
-    GaugeError
-        If the chains have other parameters than `OF_A_CHAIN`, or other columns or elements in
-        common, or there are too few configurations.
-    """
+    """Return the series of chains of one ensemble, one after the other."""
     first = chains[0]
     for other in chains[1:]:
         difference = _difference(first, other) or _other_rows(first, other)
@@ -232,31 +177,7 @@ def series_of(
     skip: int = 0,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
-    """Return the columns of a table whose configurations all have the same elements.
-
-    Parameters
-    ----------
-    table : TableData
-        The table.
-    source : str
-        Its name, for messages.
-    columns : TableColumns
-        Its columns, as its observable declares them.
-    what : str
-        Content of the table, for messages, such as ``Wilson loops``.
-    skip : int
-        Last update that is left out.
-    rows : callable, optional
-        Function of the table that returns which rows are read, if not all.
-
-    Raises
-    ------
-    GaugeError
-        If it is damaged or another table, or some configuration does not have every element
-        exactly once.
-    UsageError
-        If nothing was measured after the update `skip`.
-    """
+    """Return the columns of a table whose configurations all have the same elements."""
     columns.check(table, source, what)
     table = table.after(skip, source)
     chosen = rows(table) if rows else np.ones(len(table), bool)
@@ -289,31 +210,7 @@ def series_of(
 def arranged(
     sweeps: NDArray[Any], index: Sequence[NDArray[Any]], source: str, what: str
 ) -> tuple[Integers, list[NDArray[Any]], Integers]:
-    """Return the place of every element of every configuration in a table.
-
-    Parameters
-    ----------
-    sweeps : ndarray, shape (rows,)
-        Number of the configuration of each row.
-    index : sequence of ndarray, each of shape (rows,)
-        Columns that say which element a row is.
-    source, what : str
-        Name and content of the table, for messages.
-
-    Returns
-    -------
-    ndarray of int64, shape (configurations,)
-        Numbers of the configurations, ascending.
-    list of ndarray, each of shape (elements,)
-        The columns of the elements, in the order in which they first occur.
-    ndarray of int64, shape (configurations, elements)
-        Numbers of the rows.
-
-    Raises
-    ------
-    GaugeError
-        If some configuration does not have every element exactly once.
-    """
+    """Return the place of every element of every configuration in a table."""
     numbers, at = np.unique(sweeps, return_inverse=True)
     codes = [np.unique(x, return_inverse=True)[1] for x in index]
     shape = [int(code.max()) + 1 for code in codes]

@@ -30,21 +30,6 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
     The error is rounded by the rule of the Particle Data Group (Review of Particle Physics,
     introduction): to two digits if its three leading digits are 100 to 354, to one digit if they
     are 355 to 949, and up to 1000, with two digits, if they are 950 to 999.
-
-    Parameters
-    ----------
-    value, error : float
-        The value, and its error in the same unit.
-    systematic : float, optional
-        A second error, in further brackets with the digits of the first one. It is left out if it
-        is not finite, or less than half a unit of the last digit.
-
-    Returns
-    -------
-    str
-        For example ``0.65215(8)``, ``1.0(1.5)``, ``0.260(10)(5)`` or ``3.12(12)e-09``. If the error
-        is zero, the value alone; if it is not finite, and thus unknown, the value to `DIGITS`
-        digits.
     """
     second = systematic if systematic is not None and math.isfinite(systematic) else 0.0
     if not math.isfinite(error):
@@ -75,20 +60,7 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
 
 
 def with_decimals(value: float, error: float, decimals: int) -> str:
-    """Return a value with so many decimals, and its error in brackets in units of the last one.
-
-    Parameters
-    ----------
-    value, error : float
-        An error that is zero or not finite is left out.
-    decimals : int
-        Number of digits behind the decimal point.
-
-    Returns
-    -------
-    str
-        For example ``0.652(1)`` for three decimals, or ``1.00(1.50)`` for two.
-    """
+    """Return a value with so many decimals, and its error in brackets in units of the last one."""
     text = f"{value:.{decimals}f}"
     if not (math.isfinite(value) and math.isfinite(error) and error > 0):
         return text
@@ -203,19 +175,6 @@ def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
     autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
     determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
     the relative error of tau_int.
-
-    Parameters
-    ----------
-    series : array_like of float, shape (samples,)
-        Values along one chain.
-    tau_exp : float, optional
-        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
-
-    Returns
-    -------
-    float
-        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
-        standard deviations; 1 if there is none.
     """
     x = np.asarray(series, dtype=np.float64)
     found = estimate(x, tau_exp=tau_exp)
@@ -249,22 +208,6 @@ def autocorrelation(
     """Return the normalised autocorrelation function of a series with its errors.
 
     The errors are those of M. Luescher, hep-lat/0409106, eq. (E.11).
-
-    Parameters
-    ----------
-    series : array_like of float, shape (samples,)
-        Values along one chain, which are not all equal.
-    lags : int
-        Largest lag, in samples; at most half of the samples are taken.
-    window : int
-        Lag after which the autocorrelation is neglected in the errors, in samples.
-
-    Returns
-    -------
-    rho : ndarray, shape (lags + 1,)
-        The function from lag 0 on, where it is 1.
-    error : ndarray, shape (lags + 1,)
-        Its errors.
     """
     x = np.asarray(series, dtype=np.float64)
     gamma = autocovariance(x)
@@ -299,21 +242,7 @@ tail is added."""
 
 
 def autocovariance(*chains: ArrayLike, spacings: Sequence[int] = ()) -> NDArray[np.float64]:
-    """Return the autocovariance of chains about their common mean (hep-lat/0306017, eq. 31).
-
-    Parameters
-    ----------
-    *chains : array_like of float, shape (samples,)
-        See `estimate`.
-    spacings : sequence of int
-        See `estimate`. A lag that no chain has is interpolated linearly.
-
-    Returns
-    -------
-    ndarray of float64, shape (longest // 2 + 1,)
-        Autocovariance at the lags 0, 1, 2, … up to half the length of the longest chain, in units
-        of the greatest common divisor of the spacings.
-    """
+    """Return the autocovariance of chains about their common mean (hep-lat/0306017, eq. 31)."""
     parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
     mean = np.concatenate(parts).mean()
     longest = max(part.size for part in parts)
@@ -513,17 +442,7 @@ class Estimate:
 
 
 def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
-    """Return a caution about a series that is shorter than `MIN_TAUS` times tau_int, or nothing.
-
-    Parameters
-    ----------
-    samples : int
-        Length of the series.
-    tau_int : float
-        Integrated autocorrelation time in samples.
-    of : str
-        Symbol of the quantity.
-    """
+    """Return a caution about a series that is shorter than `MIN_TAUS` times tau_int, or nothing."""
     if not samples < MIN_TAUS * tau_int:
         return []
     length = (
@@ -536,17 +455,7 @@ def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
 
 
 def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
-    """Return the caution that long bins show errors larger by a factor; nothing if it is 1.
-
-    Parameters
-    ----------
-    factor : float
-        Error of the mean from long bins, divided by that of `estimate`.
-    of : str
-        Name of the quantity.
-    remedy : str
-        Further advice, which begins with a comma.
-    """
+    """Return the caution that long bins show errors larger by a factor; nothing if it is 1."""
     if factor == 1:
         return []
     return [
@@ -566,17 +475,6 @@ def kurtosis(*chains: ArrayLike) -> tuple[float, float]:
 
     The length of a bin is 10 tau_int of x^2 or of x^4, whichever is longer, but short enough for 20
     bins.
-
-    Parameters
-    ----------
-    *chains : array_like of float, shape (samples,)
-        Measurements of x, in the order of each Markov chain.
-
-    Returns
-    -------
-    value, error : float
-        The error is NaN if there are fewer than two bins. Both are NaN without measurements that
-        differ from zero.
     """
     parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
     powers = [np.stack([part**2, part**4], axis=1) for part in parts]
@@ -594,18 +492,7 @@ def centre_sector(loop: NDArray[np.complex128], colours: int) -> NDArray[np.intp
 
 
 def phase_of_mean(*chains: ArrayLike) -> tuple[float, float]:
-    """Return the phase of <z> in units of pi, from -1 to 1, and its error by the jackknife.
-
-    Parameters
-    ----------
-    *chains : array_like of complex, shape (samples,)
-        Measurements of z, in the order of each Markov chain.
-
-    Returns
-    -------
-    value, error : float
-        The error is NaN if there are fewer than two bins. Both are NaN if the mean is 0.
-    """
+    """Return the phase of <z> in units of pi, from -1 to 1, and its error by the jackknife."""
     parts = [np.asarray(chain, dtype=np.complex128) for chain in chains]
     mean = np.concatenate(parts).mean() if any(map(len, parts)) else 0
     if mean == 0:
@@ -624,17 +511,7 @@ def jackknifed(
     length: int,
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> tuple[float, float]:
-    """Return a function of averages over several chains, and its error by the jackknife.
-
-    Parameters
-    ----------
-    chains : sequence of ndarray of float64, shape (samples, quantities)
-        The chains.
-    length : int
-        Approximate number of samples in a bin.
-    function : callable
-        Function of the averages, of shape (..., quantities).
-    """
+    """Return a function of averages over several chains, and its error by the jackknife."""
     divided = (np.array_split(part, max(1, len(part) // length)) for part in chains)
     bins = [x for some in divided for x in some if len(x)]
     sizes, sums = np.array([len(b) for b in bins]), np.array([b.sum(axis=0) for b in bins])
@@ -738,16 +615,6 @@ def transient(series: ArrayLike) -> int:
     the variance divided by the number of samples left, is smallest (K. P. White, Simulation 69
     (1997) 323). It counts if the mean of these samples deviates from that of the others by more
     than `TRANSIENT` standard errors.
-
-    Parameters
-    ----------
-    series : array_like of float, shape (samples,)
-        Values along one chain.
-
-    Returns
-    -------
-    int
-        At most half of the samples; 0 if the series is stationary as far as can be seen.
     """
     x = np.asarray(series, dtype=np.float64)
     return _counted(x, _candidate(x), TRANSIENT)
@@ -770,16 +637,6 @@ def thermalisation(series: ArrayLike) -> int:
     Simulation Conf., 755, take bins of 5). Bins find a transient that is long and small, which the
     noise of single samples hides. A candidate counts if the mean of its samples deviates from that
     of the others by more than `SUSPECTED` standard errors; the largest that counts is returned.
-
-    Parameters
-    ----------
-    series : array_like of float, shape (samples,)
-        Values along one chain.
-
-    Returns
-    -------
-    int
-        At most half of the samples; 0 if the series is stationary as far as can be seen.
     """
     x = np.asarray(series, dtype=np.float64)
     candidates, length = {_candidate(x)}, 2
@@ -815,15 +672,7 @@ def _counted(x: NDArray[np.float64], count: int, deviation: float) -> int:
 
 
 def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:
-    """Return the last update of a transient in any of the series; 0 if there is none.
-
-    Parameters
-    ----------
-    sweeps : array_like of int, shape (samples,)
-        Number of the update after which each sample was measured, ascending.
-    *series : array_like of float, shape (samples,)
-        Values along one chain, one series for each quantity.
-    """
+    """Return the last update of a transient in any of the series; 0 if there is none."""
     count = max((transient(s) for s in series), default=0)
     return int(np.asarray(sweeps)[count - 1]) if count else 0
 
@@ -859,17 +708,6 @@ def agreement(first: SampledChain, second: SampledChain) -> Agreement | None:
     errors, which follow from the fluctuations and autocorrelation times in the second halves. A
     stretch counts, with all before it, if they disagree in it. So an exponential approach is seen
     where it ends, and few comparisons are made.
-
-    Parameters
-    ----------
-    first, second : SampledChain
-        A quantity along two chains with the same parameters.
-
-    Returns
-    -------
-    Agreement or None
-        None if the second half has fewer than `LEAST_BINS` measurements of a chain, or values that
-        are no numbers, so that nothing can be said.
     """
     chains = [x for x in (first, second) if x.sweeps.size]
     if len(chains) < 2:
@@ -900,13 +738,7 @@ def _within(chain: SampledChain, low: int, high: int) -> NDArray[np.float64]:
 
 
 def caution_spacing(sweeps: ArrayLike) -> list[str]:
-    """Return a caution if measurements are not equally spaced in the chain; otherwise nothing.
-
-    Parameters
-    ----------
-    sweeps : array_like of int, shape (rows,)
-        Numbers of the updates that were measured, each as often as there are rows.
-    """
+    """Return a caution if measurements are not equally spaced in the chain."""
     steps = np.diff(np.unique(sweeps))
     if not steps.size or np.ptp(steps) == 0:
         return []
@@ -917,32 +749,12 @@ def caution_spacing(sweeps: ArrayLike) -> list[str]:
 
 
 def caution_slow(*series: ArrayLike) -> list[str]:
-    """Return a caution if the error of any series grows with the length of bins; otherwise nothing.
-
-    Parameters
-    ----------
-    *series : array_like of float, shape (samples,)
-        Values along each chain.
-    """
+    """Return a caution if the error of any series grows with the length of bins."""
     return caution_growth(max(map(growth, series), default=1.0))
 
 
 def caution_slower(mode: Estimate, every: int, averages: float, of: str, remedy: str) -> list[str]:
-    """Return a caution if a mode is slower than all averages by twice its error; else nothing.
-
-    Parameters
-    ----------
-    mode : Estimate
-        A quantity that is known to change slowly.
-    every : int
-        Updates between its measurements.
-    averages : float
-        Largest tau_int of the averages, or that of the tails that their errors contain, in updates.
-    of : str
-        Name of the mode, such as ``squared topological charge``.
-    remedy : str
-        Advice beside a longer run, which begins with a comma.
-    """
+    """Return a caution if a mode is slower than all averages by twice its error; else nothing."""
     if not (mode.tau_int - 2 * mode.tau_int_error) * every > averages:
         return []
     return [
@@ -1011,11 +823,6 @@ class Replicas:
 
         The spacing of a chain is the most frequent one. A chain with a single configuration, which
         has none, takes the largest one of the others.
-
-        Parameters
-        ----------
-        *sweeps : array_like of int, shape (configurations,)
-            Numbers of the updates of every chain, ascending.
         """
         steps = [np.unique(np.diff(chain), return_counts=True) for chain in sweeps]
         spacings = [int(step[np.argmax(counts)]) if step.size else 0 for step, counts in steps]
@@ -1028,35 +835,13 @@ class Replicas:
         return cls((length,), (1,))
 
     def split(self, series: NDArray[Scalar]) -> list[NDArray[Scalar]]:
-        """Return the part of a series that belongs to every chain.
-
-        Parameters
-        ----------
-        series : ndarray, shape (configurations, ...)
-            The chains one after the other.
-
-        Raises
-        ------
-        ValueError
-            If it has another number of configurations than the chains.
-        """
+        """Return the part of a series that belongs to every chain."""
         if len(series) != sum(self.lengths):
             raise ValueError(f"{len(series)} rows are not {sum(self.lengths)} configurations.")
         return np.split(series, np.cumsum(self.lengths)[:-1])
 
     def estimate(self, series: ArrayLike) -> Estimate:
-        """Return mean and error of a series by the Gamma method over all chains.
-
-        Parameters
-        ----------
-        series : array_like of float, shape (configurations,)
-            The chains one after the other.
-
-        Returns
-        -------
-        Estimate
-            As `gauge_mc.analysis.timeseries.estimate` returns it.
-        """
+        """Return mean and error of a series by the Gamma method over all chains."""
         return estimate(*self.split(np.asarray(series)), spacings=self.spacings)
 
     def keys(self, sweeps: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -1074,15 +859,7 @@ class Replicas:
         return int(steps[0]) if steps.size == 1 else None
 
     def cautions(self, sweeps: NDArray[np.int64], *series: NDArray[np.generic]) -> list[str]:
-        """Return the cautions of `caution_series` about every chain, which several name.
-
-        Parameters
-        ----------
-        sweeps : ndarray of int64, shape (configurations,)
-            Numbers of the updates, the chains one after the other.
-        *series : ndarray, shape (configurations,)
-            Series at these updates.
-        """
+        """Return the cautions of `caution_series` about every chain, which several name."""
         parts = zip(*map(self.split, (sweeps, *series)), strict=True)
         places = [f"{name}: " for name in self.names] or [""] * len(self.lengths)
         found = zip(places, map(caution_series, *zip(*parts, strict=True)), strict=True)

@@ -311,23 +311,7 @@ def bench_on(
     carry_out: Callable[[BenchPlan, DeviceGroup, Lattice], BenchResult] = BenchPlan.carry_out,
     share_gpus: bool = False,
 ) -> BenchResult | BenchSeries:
-    """Carry out a plan, or one for every value of an axis, on devices that are opened for it.
-
-    Parameters
-    ----------
-    place : mapping of str to object
-        Backend, devices and threads; see `gauge_mc.devices.choose_devices`.
-    plan_of : callable
-        Returns the plan in which some options have other values.
-    axis : BenchAxis, optional
-        The option that changes.
-    processes : Processes
-        The processes that share the lattice.
-    carry_out : callable, optional
-        Carries out a plan on devices.
-    share_gpus : bool
-        Whether processes may share GPUs.
-    """
+    """Carry out a plan, or one for every value of an axis, on devices that are opened for it."""
     from gauge_mc.benchmarks.over import bench_over
     from gauge_mc.domain.device_group import open_device_group
 

@@ -95,23 +95,7 @@ class EndToEnd(BenchResult):
 
 
 def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
-    """Time whole runs.
-
-    Parameters
-    ----------
-    bench : Bench
-        A single device, and the group and the lattice of the runs; the lattices of the batches are
-        in `BATCHES`.
-    precision : str
-        Precision of the links.
-    folder : Path
-        A folder on the disk to be used; temporary files are removed.
-
-    Raises
-    ------
-    GaugeError
-        If there is too little memory or disk space.
-    """
+    """Time whole runs."""
     shared = {"group": bench.group, "precision": precision, "start": "hot", "format": NO_FORMAT}
     large = Parameters.from_values(
         {**shared, "lattice": str(bench.lattice), "measure": NO_MEASUREMENT, "thermalize": WARM_UP}

@@ -133,24 +133,7 @@ def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
 
 
 def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
-    """Time trajectories on a thermal field, or on the configuration with which a run starts.
-
-    Parameters
-    ----------
-    bench : Bench
-        Where they are timed, and for how long. If it is at least a second and the devices have
-        energy counters, the energy of trajectories is measured for as long again.
-    parameters : Parameters
-        Those of a run with hybrid Monte Carlo. If the number of steps is to be found, the
-        trajectories have that with which the search begins.
-    chains : int
-        Number of chains with consecutive seeds; several must be on one device.
-
-    Raises
-    ------
-    UsageError
-        If the algorithm has no parts that can be timed.
-    """
+    """Time trajectories on a thermal field, or on the configuration with which a run starts."""
     p, devices, algorithm = parameters, bench.devices, parameters.algorithm
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")

@@ -165,23 +165,7 @@ class KernelTimer:
 
 
 def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
-    """Time all kernels on a thermal field.
-
-    Parameters
-    ----------
-    bench : Bench
-        Where they are timed, and for how long. If it is at least a second and the devices have
-        energy counters, the energy is measured for as long again.
-    plan : BenchPlan
-        Precision, random number generator with its level, another action, and names of what is
-        timed; without names these are all updates and observables, and the updates with other
-        generators and algorithms.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `Field.hot`, `Random.for_field` and `Action.check`.
-    """
+    """Time all kernels on a thermal field."""
     devices, group, lattice = bench.devices, bench.group, bench.lattice
     precision, names = plan.precision, plan.updates
     field = Field.hot(lattice, group, precision, devices)
@@ -253,13 +237,7 @@ def timed_observables() -> list[type[Observable]]:
 
 
 def check_update_names(names: Sequence[str]) -> None:
-    """Refuse names that neither an update of the usual algorithm nor an observable has.
-
-    Raises
-    ------
-    UnknownNameError
-        The message suggests a similar name.
-    """
+    """Refuse names that neither an update of the usual algorithm nor an observable has."""
     updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
     known = sorted([*updates, *(o.name for o in timed_observables())])
     for name in names:
@@ -407,25 +385,7 @@ class BoundsTiming:
 def tune(
     device: TunableDevice, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
 ) -> Iterator[BoundsTiming]:
-    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
-
-    Parameters
-    ----------
-    device : TunableDevice
-        The GPU for which the bounds are stored.
-    plan : BenchPlan
-        Gauge group, precision of the links, random number generator with its level, and action of
-        the updates.
-    lattice : Lattice
-        Extents of the lattice.
-    seconds : float
-        Approximate time for each choice in seconds.
-
-    Yields
-    ------
-    BoundsTiming
-        Result of each choice. The first one of each kernel is the choice used before.
-    """
+    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them."""
     field = Field.hot(lattice, plan.group, plan.precision, device)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION

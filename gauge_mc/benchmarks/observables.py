@@ -79,23 +79,7 @@ class ObservablesTime(BenchResult):
 def observables_time(
     bench: Bench, precision: str = defaults.PRECISION, names: Collection[str] = ()
 ) -> ObservablesTime:
-    """Time observables, smearings, temporal links and flows on a thermal field.
-
-    Parameters
-    ----------
-    bench : Bench
-        Where they are timed, and for how long.
-    precision : str
-        Precision of the links.
-    names : collection of str
-        Names of what is timed; without names, everything that does not take long. See
-        `check_names`.
-
-    Returns
-    -------
-    ObservablesTime
-        The times; those of sweeps in seconds, all others in heatbath sweeps.
-    """
+    """Time observables, smearings, temporal links and flows on a thermal field."""
     bench = bench.of(2 + sum(len(_named(names, kinds)) for kinds in KINDS))
     lattice, group = bench.lattice, bench.group
     field = Field.hot(lattice, group, precision, bench.devices)
@@ -134,13 +118,7 @@ def observables_time(
 
 
 def check_names(names: Collection[str]) -> None:
-    """Refuse names that neither an observable nor a smearing, temporal links or a flow has.
-
-    Raises
-    ------
-    UnknownNameError
-        The message suggests a similar name.
-    """
+    """Refuse names that neither an observable nor a smearing, temporal links or a flow has."""
     known = sorted({name for kinds in KINDS for name in kinds})
     for name in names:
         if name not in known:

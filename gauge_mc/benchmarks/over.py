@@ -47,13 +47,7 @@ class SavedBenchmark:
 
     @classmethod
     def read(cls, path: Path) -> SavedBenchmark:
-        """Read a file that ``gauge-mc bench --save`` has written.
-
-        Raises
-        ------
-        UsageError
-            If the file is not one.
-        """
+        """Read a file that ``gauge-mc bench --save`` has written."""
         try:
             found = parse_json(read_text(path, MAX_SAVED))
             times = {str(x["name"]): float(x["ns_per_link"]) for x in found["kernels"]}
@@ -70,13 +64,6 @@ class SavedBenchmark:
 
         It is None if the benchmark has another group, precision, generator or device, or the time
         of an update does not follow from those of sweeps.
-
-        Parameters
-        ----------
-        parameters : Parameters
-            Parameters of the run.
-        device : str
-            Names of its devices.
         """
         p = parameters
         own = (p.group, p.precision, p.rng, device)
@@ -116,13 +103,7 @@ class BenchAxis(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, weak: bool = False) -> Self:
-        """Read an axis, such as ``devices=1,2,4``.
-
-        Raises
-        ------
-        UsageError
-            If the option cannot be an axis, or it has no values, one twice, or too many.
-        """
+        """Read an axis, such as ``devices=1,2,4``."""
         name, _, rest = text.partition("=")
         name, values = name.strip(), tuple(word.strip() for word in rest.split(",") if word.strip())
         if name not in AXES or not values:
@@ -196,22 +177,7 @@ class BenchSeries:
 def bench_over(
     axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], BenchResult]
 ) -> BenchSeries:
-    """Carry out a benchmark for every value of an axis.
-
-    Parameters
-    ----------
-    axis : BenchAxis
-        The option and its values.
-    lattice : Lattice
-        The lattice, if the axis is another option.
-    once : callable
-        Carries out a benchmark with these options.
-
-    Raises
-    ------
-    UsageError
-        If the benchmark has no rates that can be compared.
-    """
+    """Carry out a benchmark for every value of an axis."""
     results = [once(axis.changes(n, lattice)) for n in range(len(axis.values))]
     rates = [result.rates for result in results]
     if not all(rates):

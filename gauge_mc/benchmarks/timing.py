@@ -35,20 +35,7 @@ LEAST_CHUNKS = 4
 def energy_of(
     devices: DeviceGroup, call: Callable[[int], object], seconds: float, once: float
 ) -> EnergyUse:
-    """Return the energy per repetition. All processes must call this.
-
-    Parameters
-    ----------
-    devices : DeviceGroup
-        The devices whose energy is measured.
-    call : callable
-        Function that carries out a given number of repetitions. The devices should be busy with it
-        before, so that their clock rates and power have settled.
-    seconds : float
-        Approximate total time in seconds.
-    once : float
-        Time of one repetition in seconds.
-    """
+    """Return the energy per repetition. All processes must call this."""
     meter = EnergyMeter(devices)
     available = meter.total()
     if available.joules is None:
@@ -72,11 +59,6 @@ def slope(readings: Sequence[float]) -> float | None:
 
     Only the readings between its first and its last advance count, because it may stand still for
     several readings.
-
-    Returns
-    -------
-    float or None
-        None if it advances less than twice.
     """
     pairs = enumerate(pairwise(readings), 1)
     advances = [n for n, (before, after) in pairs if after > before]
@@ -195,17 +177,7 @@ class BenchResult:
 def seconds_of(
     devices: DeviceGroup, call: Callable[[int], object], seconds: float
 ) -> tuple[float, float]:
-    """Return the median and the range of the time per repetition, in seconds.
-
-    Parameters
-    ----------
-    devices : DeviceGroup
-        The devices to wait for.
-    call : callable
-        Function that carries out a given number of repetitions.
-    seconds : float
-        Approximate total time in seconds. It is divided into about ten groups of repetitions.
-    """
+    """Return the median and the range of the time per repetition, in seconds."""
 
     def timed(times: int) -> float:
         devices.synchronize()
@@ -251,13 +223,7 @@ def copy_bandwidth(
 
 
 def neighbour_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float | None:
-    """Return the bandwidth of simultaneous copies from each device of a process to the next one.
-
-    Returns
-    -------
-    float or None
-        Bytes/s that all devices together send; None with one device.
-    """
+    """Return the bandwidth of simultaneous copies from each device of a process to the next one."""
     if len(devices.devices) == 1:
         return None
     pairs = [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]

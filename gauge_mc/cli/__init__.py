@@ -309,11 +309,6 @@ def _try_numpy() -> None:
     """Import NumPy in a copy of the process if memory is limited.
 
     OpenBLAS ends a process for which there is too little, with words of its own.
-
-    Raises
-    ------
-    GaugeError
-        If NumPy cannot be imported within the limit.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:

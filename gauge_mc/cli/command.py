@@ -160,13 +160,7 @@ class Subcommands:
         return function
 
     def options(self, name: str) -> list[tuple[Option, OptionGroup, str]]:
-        """Return the options of a thing, with what declares them first, and their descriptions.
-
-        Raises
-        ------
-        GaugeError
-            If two different options have one name.
-        """
+        """Return the options of a thing, with what declares them first, and their descriptions."""
         owners, found = self.owners(name), []
         for option in merged((owner.name, owner.options) for owner in owners):
             having = [
@@ -249,15 +243,7 @@ class Chooser(DescribedCommand):
         return any(x.kind is not bool for x in self.kind.with_option(flag).values())
 
     def subcommand(self, name: str) -> OneOfKind:
-        """Return the command of a thing.
-
-        Raises
-        ------
-        UsageError
-            If there is no thing of this name.
-        GaugeError
-            If an option of the thing has the name of an option of all things.
-        """
+        """Return the command of a thing."""
         self.kind.check(name)
         function = self.function
 

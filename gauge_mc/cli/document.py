@@ -69,14 +69,7 @@ class Word:
 
 
 def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
-    """Declare the classes that the JSON documents of a command consist of.
-
-    Parameters
-    ----------
-    *kinds : type or str
-        Classes, or their modules and names (``gauge_mc.benchmarks.kernels:Benchmark``), which are
-        then imported only for the vocabulary.
-    """
+    """Declare the classes that the JSON documents of a command consist of."""
 
     def declare(function: Function) -> Function:
         DOCUMENTS[function.__name__] = kinds
@@ -96,15 +89,7 @@ def alone_on_stdout(wanted: bool) -> Iterator[None]:
 
 
 def print_document(command: str, *contents: Any) -> None:
-    """Print a result as one JSON object; NaN and infinite numbers become null.
-
-    Parameters
-    ----------
-    command : str
-        Name of the command.
-    *contents : dataclass or mapping of str to object
-        Parts of the result, whose keys are united.
-    """
+    """Print a result as one JSON object; NaN and infinite numbers become null."""
     document: dict[str, Any] = {}
     for content in (*contents, Heading(command)):
         document |= plain(content)
@@ -113,19 +98,7 @@ def print_document(command: str, *contents: Any) -> None:
 
 
 def show_result(command: str, result: Any, as_json: bool, *shown: Any) -> None:
-    """Print a result as a JSON document, or else the lines and tables that show it.
-
-    Parameters
-    ----------
-    command : str
-        Name of the command.
-    result : dataclass or mapping of str to object
-        The result.
-    as_json : bool
-        Whether to print the document.
-    *shown : str or renderable
-        Lines, which are printed as they are, and things that Rich shows.
-    """
+    """Print a result as a JSON document, or else the lines and tables that show it."""
     if as_json:
         print_document(command, result)
         return

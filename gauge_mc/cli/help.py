@@ -29,13 +29,6 @@ def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, An
 
     A shell completes the words, and they are read in any case. Other values are left as they are,
     so that the owner of the option can refuse them.
-
-    Parameters
-    ----------
-    words : iterable of str
-        The known words, which completion offers.
-    separator : str, optional
-        Character between the values of a list, as in ``plaquette,flow:50``.
     """
     known = list(words)
 
@@ -90,17 +83,6 @@ def show_help(command: Any, ctx: Any, lists: Sections, examples: Sequence[str]) 
     """Print the help text of a command, with colours on a terminal, and end the program.
 
     If it is long, ``-h`` describes only common options, and names the others.
-
-    Parameters
-    ----------
-    command : Command
-        The command that is described.
-    ctx : Context
-        Its context, for Click.
-    lists : dict of str to list of Row
-        Sections that follow those of the options.
-    examples : sequence of str
-        Command lines.
     """
     from rich.text import Text
 

@@ -40,23 +40,7 @@ def option(
     flag: str = "",
     panel: str | None = None,
 ) -> Any:
-    """Return an option for Typer.
-
-    Parameters
-    ----------
-    help : str
-        Description in the help text.
-    usual : object
-        Default, as shown in the help text; empty if there is none.
-    metavar : str, optional
-        Placeholder for the value in the help text; by default the choices.
-    choices : iterable of str, optional
-        Words that the value may be, which a shell completes and which are taken in any case.
-    flag : str
-        The option as it is given, for one without a value or with several names.
-    panel : str, optional
-        Panel of the help text.
-    """
+    """Return an option for Typer."""
     words = list(choices)
     return typer.Option(
         *flag.split(),
@@ -87,15 +71,7 @@ def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable
 
 
 def listed(title: str, entries: Iterable[tuple[str, str]]) -> Callable[[Function], Function]:
-    """Add a list of names with summaries to the help text of a command; this is a decorator.
-
-    Parameters
-    ----------
-    title : str
-        Title of the list.
-    entries : iterable of (str, str)
-        Names and their summaries.
-    """
+    """Add a list of names with summaries to the help text of a command; this is a decorator."""
     rows = [(name, "", summary) for name, summary in entries]
 
     def decorate(function: Function) -> Function:
@@ -135,15 +111,6 @@ def with_settings(
     """Let a command have some options of runs, before its own; this is a decorator.
 
     A parameter of the function that has the name of one of them says only its type.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of fields of `Parameters` and `Execution`; `known_options` has all of them.
-    changes : mapping of str to mapping
-        Attributes of options that differ for this command, such as ``help``, by name.
-    more : iterable of Option
-        Further options, such as those of extensions.
     """
     known, different = known_options(), changes or {}
     options = [*(replace(known[name], **different.get(name, {})) for name in names), *more]

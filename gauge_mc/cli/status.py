@@ -37,17 +37,7 @@ def one_named_or_newest(path: Path | None) -> Path:
 def named_or_said(
     named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
 ) -> list[Path]:
-    """Return the paths that were named, or else the newest, which a line names.
-
-    Parameters
-    ----------
-    named : sequence of Path, optional
-        Paths on the command line.
-    as_json : bool
-        Whether standard output is for a document.
-    of_scans : bool
-        Whether only scans are possible.
-    """
+    """Return the paths that were named, or else the newest, which a line names."""
     paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
     if not named:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)

@@ -73,22 +73,7 @@ class BackgroundWriter:
         provenance: Mapping[str, str],
         before: Callable[[], object],
     ) -> None:
-        """Write the links that the field has now; all processes that share it must call this.
-
-        Parameters
-        ----------
-        field : Field
-            The links.
-        path, format, provenance
-            See `Field.save`; the precision is that of the field.
-        before : callable
-            Called in a thread before anything is written.
-
-        Raises
-        ------
-        GaugeError
-            If the configuration, or an earlier one, cannot be written.
-        """
+        """Write the links that the field has now; all processes that share it must call this."""
         if not field.devices.root:
             if field.devices.processes.broadcast(None):
                 Snapshot.of(field, format)
@@ -140,13 +125,7 @@ class BackgroundWriter:
         self._pending.append(self._threads.submit(task))
 
     def flush(self, in_flight: int = 0) -> None:
-        """Wait until everything is on disk, or at most some configurations are in flight.
-
-        Raises
-        ------
-        GaugeError
-            If something could not be written.
-        """
+        """Wait until everything is on disk, or at most some configurations are in flight."""
         began = time.monotonic()
         while len(self._pending) > in_flight:
             self._pending.popleft().result()
@@ -164,13 +143,7 @@ class BackgroundWriter:
         return self._failure is not None
 
     def rewrite(self) -> None:
-        """Write everything again that could not be written, in its order, after a failure.
-
-        Raises
-        ------
-        GaugeError
-            If something can still not be written.
-        """
+        """Write everything again that could not be written, in its order, after a failure."""
         for pending in self._pending:
             pending.result()
         self._pending.clear()

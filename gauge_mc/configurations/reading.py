@@ -136,13 +136,7 @@ class LinkKind(NamedTuple):
     """Name of the group."""
 
     def refuse(self, what: str) -> None:
-        """Refuse extents and group for something that states its own.
-
-        Raises
-        ------
-        UsageError
-            If there are any.
-        """
+        """Refuse extents and group for something that states its own."""
         if self != STATED_KIND:
             raise UsageError(
                 f"{what} states its lattice and its group; leave --lattice and --group out."

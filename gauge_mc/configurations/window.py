@@ -248,13 +248,6 @@ def open_window(
 
     NumPy also takes lattices with odd extents, for which there are no kernels. For parameters see
     `DeviceWindow`.
-
-    Raises
-    ------
-    NoKernelsError
-        If kernels cannot be compiled, and only they know the group or the order of the links.
-    UnsupportedError
-        If the lattice has odd extents, and only kernels know the group or the order of the links.
     """
     readable = all(host_links.readable(x) for x in (source, target) if x)
     if isinstance(source.lattice, OddLattice):

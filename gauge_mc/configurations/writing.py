@@ -128,27 +128,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, field: Field, format: str, memory: Block | None = None) -> Snapshot | None:
-        """Take a snapshot; all processes that share the field must call this.
-
-        Parameters
-        ----------
-        field : Field
-            The links.
-        format : str
-            Format of the file, whose precision is that of the field.
-        memory : ndarray of uint8, optional
-            Host memory for the blocks, `StoredLinks.nbytes` long; by default new memory.
-
-        Returns
-        -------
-        Snapshot or None
-            None in processes other than the root.
-
-        Raises
-        ------
-        UsageError
-            If the format is unknown, is read-only, or cannot store such a field.
-        """
+        """Take a snapshot; all processes that share the field must call this."""
         stored = stored_by(format, field.lattice, field.group.name, field.precision)
         encoding = FieldBlocks(field, stored)
         if not field.devices.root:
@@ -275,14 +255,7 @@ def write(
 
 
 def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> StoredLinks:
-    """Return how a format stores links.
-
-    Raises
-    ------
-    UsageError
-        If the format is unknown, is read-only, or cannot store the group in this precision, or
-        odd extents.
-    """
+    """Return how a format stores links."""
     real_type(precision)  # which refuses an unknown one
     check_writable(format, group, precision)
     if isinstance(lattice, OddLattice) and not FORMATS[format].odd_extents:
@@ -351,18 +324,6 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     Both are read by their own formats, and every number of the copy is compared with that of the
     source, rounded to the precision of the copy. A last row that one of them does not store is not
     compared; it follows from the others, and is checked like all links of the copy.
-
-    Parameters
-    ----------
-    source : Configuration
-        The file.
-    copy : Configuration
-        Another file, of any format and precision.
-
-    Raises
-    ------
-    GaugeError
-        If the source is damaged, or one of the files cannot be read.
     """
     kinds = [(x.header.group, x.header.lattice) for x in (source, copy)]
     if kinds[0] != kinds[1]:

@@ -95,12 +95,6 @@ class LoadedKernel(Protocol):
         """Run steps in order; each step begins after the previous one has ended.
 
         Later changes of `steps` have no effect.
-
-        Parameters
-        ----------
-        steps : ctypes array
-            The kernel's arguments for every step. The number of slices and of parities must be
-            the same in all steps.
         """
 
 

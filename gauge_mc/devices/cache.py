@@ -69,13 +69,7 @@ def watching(watcher: Callable[[str], object]) -> Iterator[None]:
 
 
 def clear_cache() -> int:
-    """Remove all compiled kernels and what tuning has found; return the number of files removed.
-
-    Raises
-    ------
-    GaugeError
-        If a file cannot be removed.
-    """
+    """Remove all compiled kernels and what tuning has found; return the number of files removed."""
     folder = cache_folder()
     try:
         names = os.listdir(folder) if folder.is_dir() else []
@@ -98,11 +92,6 @@ def make_private_folder() -> Path:
     """Return the folder of compiled kernels, which is created if necessary.
 
     Kernels are code that this process executes. So nobody else may write to the folder.
-
-    Raises
-    ------
-    NoKernelsError
-        If it cannot be created, belongs to somebody else, or others may write to it.
     """
     folder = cache_folder()
     if not folder.exists():
@@ -133,13 +122,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Write a file of the cache, with the checksum of its content in the first line.
-
-    Raises
-    ------
-    GaugeError
-        If it cannot be written.
-    """
+    """Write a file of the cache, with the checksum of its content in the first line."""
     write_file(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
@@ -169,35 +152,7 @@ def compiled(
     suffix: str,
     *checked: str,
 ) -> tuple[Path, str]:
-    """Compile a kernel, unless it is in the cache.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel, which its source file declares.
-    variant : Variant
-        Its compile-time parameters.
-    command : sequence of str
-        The compiler and its options, without the input and output files.
-    identity : str
-        Everything else that the result depends on, such as the compiler version.
-    suffix : str
-        Suffix of the object file.
-    checked : str
-        Names of structures whose layout is checked in addition to the kernel's arguments.
-
-    Returns
-    -------
-    path : Path
-        The object file.
-    report : str
-        Output of the compiler.
-
-    Raises
-    ------
-    NoKernelsError
-        If the compiler fails or the cache cannot be written.
-    """
+    """Compile a kernel, unless it is in the cache."""
     unit = kernel.translation_unit(variant, *checked)
     digest = hashlib.sha256(kernel.digest(variant))
     # The same sources in another folder, as in another virtual environment, give the same object.
@@ -274,13 +229,6 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     """Compile a translation unit; return the output of the compiler.
 
     The source file is written to the folder of the object file.
-
-    Raises
-    ------
-    NoKernelsError
-        If the compiler fails.
-    GaugeError
-        If Python and C++ disagree on the layout of a structure. The message names the member.
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
@@ -322,26 +270,7 @@ limits = {"compile": COMPILE_SECONDS, "version": VERSION_SECONDS}
 
 
 def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, str]:
-    """Run a program; return its exit code and its output. What is not UTF-8 is escaped.
-
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    seconds : float
-        Time after which the program and its children are killed.
-    when : str
-        Activity of this process in words, for the message if it is to stop meanwhile.
-
-    Raises
-    ------
-    OSError
-        If the program cannot be started.
-    subprocess.TimeoutExpired
-        If it takes longer.
-    StoppedError
-        If a signal asks this process to stop.
-    """
+    """Run a program; return its exit code and its output. What is not UTF-8 is escaped."""
     # The program gets its own session, so that signals from the terminal reach only this process.
     process = subprocess.Popen(
         command,

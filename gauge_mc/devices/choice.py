@@ -52,13 +52,7 @@ class DeviceChoice:
 
 
 def check_threads(threads: int | None) -> None:
-    """Check a number of threads, if one is given.
-
-    Raises
-    ------
-    UsageError
-        If the number is below 1 or above `MAX_THREADS`.
-    """
+    """Check a number of threads, if one is given."""
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise UsageError(f"--threads is {threads}; give a whole number from 1 to {MAX_THREADS}.")
 
@@ -69,31 +63,7 @@ def choose_devices(
     threads: int | None = None,
     all_by_default: bool = False,
 ) -> tuple[DeviceChoice, ...]:
-    """Choose the devices to use.
-
-    Parameters
-    ----------
-    devices : str, optional
-        For numbered devices, such as GPUs: the number of devices, counted from the first; or a
-        list of their numbers, separated by commas (``0,2``, or ``2,`` for one device); or ``all``.
-        For other devices: ``cpu``, or ``cpu:N`` for N equal parts, which share the threads. Each
-        part has at least one thread. By default one device of the backend is used.
-    backend : str
-        Name of the backend, or `AUTOMATIC`.
-    threads : int, optional
-        Number of CPU threads, over all parts; by default the number of cores that this process
-        may use.
-    all_by_default : bool
-        Whether the default is all numbered devices instead of one.
-
-    Raises
-    ------
-    UsageError
-        If the backend is unknown, the number of threads is out of range, or `devices` is invalid
-        or does not belong to the backend.
-    GaugeError
-        If a requested device does not exist.
-    """
+    """Choose the devices to use."""
     if backend != AUTOMATIC:
         BACKENDS.check(backend)
     check_threads(threads)
@@ -127,13 +97,7 @@ def choose_devices(
 
 
 def hint() -> str | None:
-    """Explain why a preferred backend is not used by default, and what to do about it.
-
-    Returns
-    -------
-    str or None
-        One sentence; None if there is nothing to explain.
-    """
+    """Explain why a preferred backend is not used by default, and what to do about it."""
     hints = (x.hint() for x in BACKENDS.values() if x.preference > _preferred().preference)
     return next((words for words in hints if words), None)
 
@@ -172,13 +136,7 @@ def _host() -> Backend:
 
 
 def open_host() -> Device:
-    """Open a device that works in the memory of the host, with the threads of `host_threads`.
-
-    Raises
-    ------
-    GaugeError
-        If it cannot be used.
-    """
+    """Open a device that works in the memory of the host, with the threads of `host_threads`."""
     return DeviceChoice(_host().name, threads=_HOST_THREADS.get()).open()
 
 

@@ -73,22 +73,7 @@ class Choice(CachedHash):
 
     @classmethod
     def of(cls, kind: str, name: str, header: str | Path, cpp: str, **more: int) -> Choice:
-        """Return the choice of a C++ class.
-
-        Parameters
-        ----------
-        kind : str
-            Kind of the choice, such as ``group``.
-        name : str
-            Name of the choice among those of its kind, such as ``su3``.
-        header : str or Path
-            The header that declares the class, relative to ``cuda_src`` of this package or of an
-            extension, or absolute.
-        cpp : str
-            The name of the class in C++.
-        **more : int
-            Further macros.
-        """
+        """Return the choice of a C++ class."""
         path = source_file(header)
         macro = kind.upper()
         values = {macro: cpp, f"{macro}_HEADER": f'"{path}"', **more}

@@ -144,13 +144,6 @@ def constants(path: Path, *parameters: tuple[str, int]) -> dict[str, int]:
     """Return the values of the ``constexpr int`` declarations of a source file, by name.
 
     A declaration whose value cannot be evaluated (see `_evaluate`) is omitted.
-
-    Parameters
-    ----------
-    path : Path
-        The source file, in C++.
-    *parameters : tuple of (str, int)
-        Names and values of template parameters that the declarations use.
     """
     found: dict[str, int] = dict(parameters)
     for declaration in re.findall(r"\bconstexpr\s+int\s+([^;]+);", _code(path)):
@@ -187,11 +180,6 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
 
     A member is a number, a structure, an array of these, or a pointer. A type that is neither a
     number nor a plain structure, such as a field, is treated as a single pointer.
-
-    Raises
-    ------
-    GaugeError
-        If the structure is not declared or a member cannot be read.
     """
     body = _body(name, roots)
     if body is None:
@@ -304,11 +292,6 @@ def structure(name: str, roots: tuple[Path, ...]) -> type[DeclaredStructure]:
     """Return the ctypes class that corresponds to a C++ structure.
 
     The same declaration always gives the same class, whichever source includes it.
-
-    Raises
-    ------
-    GaugeError
-        If the structure is not declared or a member cannot be read.
     """
     home = _home(name, roots)
     with _MAKING_STRUCTURES:

@@ -44,17 +44,7 @@ class ResultCache:
                 self._owner = None
 
     def once(self, owner: object, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return a result from the cache, or compute it.
-
-        Parameters
-        ----------
-        owner : object
-            The field to which the result belongs; results of other owners are dropped.
-        key : hashable
-            All that the result depends on apart from the owner.
-        compute : callable
-            Function that returns the result.
-        """
+        """Return a result from the cache, or compute it."""
         if self._found is None:
             return compute()
         if owner is not self._owner:
@@ -271,13 +261,7 @@ class DeviceGroup:
 
 
 def refuse_too_many(count: int, lattice: Lattice) -> None:
-    """Refuse more devices than a lattice can be divided among.
-
-    Raises
-    ------
-    UsageError
-        If the lattice has too few time slices.
-    """
+    """Refuse more devices than a lattice can be divided among."""
     if lattice.t < LEAST_SLICES * count:
         raise UsageError(
             f"The lattice {lattice} has {lattice.t} time slices, too few for {count} devices, "

@@ -70,21 +70,7 @@ class DevicePool:
         return describe_devices(device.name for device in self.devices)
 
     def results(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
-        """Carry out a job on all devices.
-
-        Parameters
-        ----------
-        job : Job
-            Called once per device with a share of the items. If an item fails, the error is raised
-            after the results of all items before it.
-        items : sequence
-            The items, distributed over the devices in turn.
-
-        Returns
-        -------
-        iterator
-            The results in the order of the items, for any number of devices.
-        """
+        """Carry out a job on all devices."""
         return (self._side_by_side if self.threads else self._alone)(job, items)
 
     def _alone(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -113,18 +99,7 @@ class DevicePool:
 
 @contextmanager
 def device_pool(openers: Sequence[Callable[[], Devices]]) -> Iterator[DevicePool]:
-    """Open devices for a `with` block, and close each in the thread that used it.
-
-    Parameters
-    ----------
-    openers : sequence of callable
-        Functions that open one device or device group each.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If a device cannot be opened.
-    """
+    """Open devices for a `with` block, and close each in the thread that used it."""
     if len(openers) == 1:
         with closing(openers[0]()) as device, ExitStack() as cleanup:
             yield DevicePool((device,), (), cleanup)
@@ -237,11 +212,6 @@ class EnergyMeter:
 
         Some counters start again from zero after a quarter of an hour, and must be read more often
         than that.
-
-        Returns
-        -------
-        float or None
-            None if the energy is not available.
         """
         try:
             for name, counter in self._counters.items() if not self._missing else ():
@@ -258,14 +228,7 @@ class EnergyMeter:
         return self.combined(self.joules)
 
     def combined(self, joules: Mapping[str, float | None]) -> EnergyUse:
-        """Add up energies over the processes, which must all call this.
-
-        Parameters
-        ----------
-        joules : mapping of str to float or None
-            Energies in joules of the parts of this host, by name; None if unknown. If processes
-            share a part, the largest of their values counts.
-        """
+        """Add up energies over the processes, which must all call this."""
         source = " + ".join(sorted({c.source for c in self._counters.values()}))
         found: dict[tuple[str, str], float] = {}
         everyone = self._processes.allgather((platform.node(), dict(joules), source, self._missing))

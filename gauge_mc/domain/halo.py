@@ -84,25 +84,7 @@ class ForeignNeighbours:
         pairs: Collection[Pair],
         first_tag: int,
     ) -> ForeignNeighbours | None:
-        """Return the neighbours in other processes; all processes must call this.
-
-        Parameters
-        ----------
-        devices : DeviceGroup
-            The devices that share the field.
-        slabs : mapping of int to Slab
-            The slabs of this process and their numbers.
-        pairs : collection of (int, int)
-            All pairs of slabs of different processes where the first stores in the halo of the
-            second, in the same order in all processes.
-        first_tag : int
-            Tag from which on tags of messages are unused.
-
-        Returns
-        -------
-        ForeignNeighbours or None
-            None unless every process reaches the memory of all its neighbours.
-        """
+        """Return the neighbours in other processes; all processes must call this."""
         wanted = [(mine, x) for mine, x in pairs if mine in slabs]
         shared = {}
         for number in dict.fromkeys(mine for mine, _ in wanted):
@@ -190,15 +172,7 @@ class SliceRange:
 
 
 def transfers_of(layouts: Sequence[Layout], depth: int | None = None) -> list[Transfer]:
-    """Return all transfers between slabs, in the same order in all processes.
-
-    Parameters
-    ----------
-    layouts : sequence of Layout
-        The layouts of all slabs, in order.
-    depth : int, optional
-        How many of the halo slices next to a slab to transfer on either side; by default all.
-    """
+    """Return all transfers between slabs, in the same order in all processes."""
     place_of = {t: (n, t - layout.first) for n, layout in enumerate(layouts) for t in layout.times}
     return [
         Transfer(*place_of[t], target, place, place < layout.slices + layout.above)
@@ -212,13 +186,6 @@ def transfers_above(counts: Sequence[int], above: int) -> list[Transfer]:
     """Return the transfers to the memory behind each slab.
 
     They fill it with the slices that follow on other slabs.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        Numbers of elements of all slabs, in order. They are periodic.
-    above : int
-        How many of the following elements to transfer.
     """
     place_of = [(n, place) for n, count in enumerate(counts) for place in range(count)]
     ends = accumulate(counts)

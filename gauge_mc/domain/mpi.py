@@ -125,13 +125,7 @@ GRACE = 1.0
 
 
 def find_processes() -> Processes:
-    """Return all processes that an MPI launcher has started, this one included.
-
-    Raises
-    ------
-    GaugeError
-        If the process was started by an MPI launcher and mpi4py is missing or does not load.
-    """
+    """Return all processes that an MPI launcher has started, this one included."""
     sizes = {os.environ.get(name, "1") for name in SIZES}
     if RANK in os.environ:
         sizes.add(os.environ.get("SLURM_STEP_NUM_TASKS", "unknown"))

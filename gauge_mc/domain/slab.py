@@ -31,13 +31,7 @@ REALS = {"single": "float32", "double": "float64"}
 
 
 def real_type(precision: str) -> np.dtype[np.floating[Any]]:
-    """Return the type of stored reals.
-
-    Raises
-    ------
-    UsageError
-        If the precision is unknown.
-    """
+    """Return the type of stored reals."""
     if precision not in REALS:
         raise UsageError(f"There is no precision '{precision}'; choose {' or '.join(REALS)}.")
     return np.dtype(REALS[precision])
@@ -57,18 +51,6 @@ def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
     lanes. If the lattice cannot be divided into `most` such sub-lattices, fewer lanes are used. If
     several divisions are possible, the one with the fewest parts along x is chosen, because sites
     along x are contiguous in memory.
-
-    Parameters
-    ----------
-    lattice : Lattice
-        The lattice to divide.
-    most : int
-        Maximum number of lanes, a power of two.
-
-    Returns
-    -------
-    tuple of int
-        The number of sub-lattices along x, y and z.
     """
     powers = [2**k for k in range(most.bit_length())]
 
@@ -195,13 +177,6 @@ class Layout:
         """Arrange words per site of a time slice in the order of the device's memory.
 
         They are stored in packets if they fill whole packets, as the components of links always do.
-
-        Parameters
-        ----------
-        words : ndarray, shape (Z, Y, X, words), uint32
-            Words of every site, in the order of NumPy.
-        t : int
-            The lattice's time slice.
         """
         count = words.shape[-1]
         by_site = words.reshape(-1, count)[self._site_order(t)]
@@ -256,14 +231,7 @@ class Layout:
         return np.ascontiguousarray((self._lane_coordinates.T * self.extents), np.int32)
 
     def places_in(self, other: Layout) -> NDArray[np.int32] | None:
-        """Return where the sites of a slice of even t are in another layout of the same lattice.
-
-        Returns
-        -------
-        ndarray, shape (2, slots, lanes), int32, or None
-            ``slot * lanes + lane`` of the other layout by parity, slot and lane; None if all
-            places are the same.
-        """
+        """Return where the sites of a slice of even t are in another layout of the same lattice."""
         if self.split == other.split:
             return None
         place = np.empty(self.lattice.slice_sites, np.int32)
@@ -324,23 +292,6 @@ def work(
     """Return the structure ``Work``, which selects the sites and the direction of a launch.
 
     It is shared by all who ask for the same: copy it before it is changed.
-
-    Parameters
-    ----------
-    t_begin, t_step, slices : int
-        The first time slice in memory, the distance between slices, and their number.
-    parity : int
-        0, 1 or `BOTH_PARITIES`.
-    mu : int
-        The direction of the links.
-    first_slot, slots : int
-        The first slot and the number of slots in every slice (CPU); by default all slots.
-    colour, colours : int
-        The colour of the sites that are updated and the number of colours, for kernels that
-        distinguish them; see ``cuda_src/update/colours.h``.
-    rows : tuple of two int
-        Distances between rows along y and z, for these kernels, whose slots stand for sites of the
-        colour; they divide the extents.
     """
     kind = geometry_structure("Work")
     places = (t_begin, t_step, slices, parity, mu, first_slot, slots)
@@ -443,18 +394,6 @@ class Slab:
     def launch(
         self, kernel: Kernel, work: ctypes.Structure, *choices: Choice, **values: Any
     ) -> None:
-        """Run a kernel once on this slab.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            The sum kernel, which its source file declares.
-        work : ctypes structure
-            The part of the slab to work on.
-        *choices : Choice
-            The compile-time choices other than the group.
-        **values : object
-            The kernel's other arguments, by name.
-        """
+        """Run a kernel once on this slab."""
         arguments = self.arguments(kernel, work, *choices, **values)
         self.kernel(kernel, *choices)(repeated([arguments], 1))

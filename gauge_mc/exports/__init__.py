@@ -91,13 +91,7 @@ EXPORTS: Registry[Export] = Registry("export", __name__, Export)
 
 
 def export_to(out: Path) -> Export:
-    """Return the export for a file, which is determined by the ending of its name.
-
-    Raises
-    ------
-    UsageError
-        If no export has that ending.
-    """
+    """Return the export for a file, which is determined by the ending of its name."""
     for one in EXPORTS.values():
         if out.name.casefold().endswith(one.ending):
             return one

@@ -43,11 +43,6 @@ def observables_of(parameters: Parameters, tables: TablesByName) -> Content:
 
     An ensemble and its replica are named by the parameters and the seed of the run, such as
     ``su2_b2.5_8x8x8x16|r1``. Configurations are numbered by update.
-
-    Raises
-    ------
-    GaugeError
-        If pyerrors is missing, if a table is damaged, or if no table has enough records.
     """
     load("pyerrors")
     ensemble = dataclasses.replace(parameters, seed=Parameters.seed).name

@@ -29,15 +29,7 @@ from gauge_mc.updates.chain_steps import COLUMNS as OF_EXCHANGES
 
 @contextmanager
 def hdf5_file(out: Path, kind: FileKind) -> Iterator[Any]:
-    """Open an empty HDF5 file, and write it to `out` on leaving.
-
-    Raises
-    ------
-    GaugeError
-        If h5py is not installed, or the file cannot be written.
-    UsageError
-        If something of another kind is there.
-    """
+    """Open an empty HDF5 file, and write it to `out` on leaving."""
     h5py = load("h5py")
     # The library crashes if the system cannot write its file, so that it writes to memory.
     content = io.BytesIO()

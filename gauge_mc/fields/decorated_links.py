@@ -206,14 +206,7 @@ def time_lines(field: Field) -> list[TimeLines]:
 
 
 def complete_lines(field: Field) -> list[Place]:
-    """Compute the lines through the whole lattice, for every site in space.
-
-    Returns
-    -------
-    list of (Slab, Buffer)
-        The last slab and its lines, if it belongs to this process; otherwise nothing. The lines are
-        in the scratch memory of the device, which the next call overwrites.
-    """
+    """Compute the lines through the whole lattice, for every site in space."""
     *_, last = time_lines(field)
     slab = last.slab
     if slab.layout.times.stop < field.lattice.t:
@@ -240,19 +233,7 @@ def _follow(slab: Slab, before: Buffer | None, after: Buffer) -> None:
 def hand_on(
     field: Field, origin: Place | None, target: Place | None, number: int, nbytes: int
 ) -> None:
-    """Copy the end of one slab to the next, which may belong to another process.
-
-    Parameters
-    ----------
-    field : Field
-        The field to which the slabs belong.
-    origin, target : (Slab, Buffer) or None
-        Memory of the slab and of the next one; None if that belongs to another process.
-    number : int
-        Number of the slab.
-    nbytes : int
-        Number of bytes to copy.
-    """
+    """Copy the end of one slab to the next, which may belong to another process."""
     devices = field.devices
     if origin and target:
         copy = Copy(origin[1].address, target[0].device, target[1].address)

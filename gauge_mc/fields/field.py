@@ -432,13 +432,7 @@ class AlgebraField(SlabField):
 
     @classmethod
     def like(cls, field: SlabField) -> Self:
-        """Return a field with arbitrary content on the slabs of another one, with its halos.
-
-        Raises
-        ------
-        GaugeError
-            If a device has too little memory.
-        """
+        """Return a field with arbitrary content on the slabs of another one, with its halos."""
         components = field.group.algebra_components
 
         def empty(slab: Slab) -> Slab:
@@ -461,17 +455,7 @@ class AlgebraField(SlabField):
 
 
 def is_local(slab: Slab, depth: int, compute: Callable[[], bytes]) -> bool:
-    """Return whether a result in the first slice has the same bits if links far away change.
-
-    Parameters
-    ----------
-    slab : Slab
-        A whole lattice on one device, whose content is replaced.
-    depth : int
-        The largest distance in time slices of links that do not change.
-    compute : callable
-        Returns the result in the first slice, given the links in the slab.
-    """
+    """Return whether a result in the first slice has the same bits if links far away change."""
     random, real = np.random.default_rng(1), slab.layout.real
     shape = slab.layout.slices, slab.slice_bytes // real.itemsize
     near, far = (random.uniform(-0.5, 0.5, shape).astype(real) for _ in range(2))
@@ -517,13 +501,7 @@ class HostField(Field):
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what needs a device.
-
-        Raises
-        ------
-        NoKernelsError, UnsupportedError
-            If kernels are to find the links.
-        """
+        """Refuse what needs a device."""
         if name in ON_DEVICES:
             reason = vars(self)["_reason"]
             raise type(reason)(str(reason))

@@ -112,17 +112,7 @@ class SlabBlocks:
         self.slab.kernel(kernel, *self._choices)
 
     def write(self, t: int, block: Block, place: int | None = None) -> Event:
-        """Compute the block of time slice `t`; it is complete when the event is reached.
-
-        Parameters
-        ----------
-        t : int
-            Time slice, counted from the slab's first one.
-        block : ndarray of uint8
-            Host memory for the bytes, `Device.pinned_memory` for speed.
-        place : int, optional
-            Position of the slice in the memory of the slab; by default that of `t`.
-        """
+        """Compute the block of time slice `t`; it is complete when the event is reached."""
         device = self.slab.device
         address = block.ctypes.data
         if not device.in_host_memory:
@@ -133,19 +123,7 @@ class SlabBlocks:
     def read(
         self, t: int, block: Block, following: Block | None = None, place: int | None = None
     ) -> Event:
-        """Set the links of time slice `t` from its block; the event is reached when they are set.
-
-        Parameters
-        ----------
-        t : int
-            Time slice, counted from the slab's first one.
-        block : ndarray of uint8
-            Must not be changed until the event is reached.
-        following : ndarray of uint8, optional
-            The block of the next slice, if the order of the links needs it.
-        place : int, optional
-            See `write`.
-        """
+        """Set the links of time slice `t` from its block; the event says when."""
         address = self._address(block, "block")
         after = self._address(following, "next block") if following is not None else None
         self._launch(READ_LINKS, t, place, address, next_block=after, also=self._also)
@@ -244,18 +222,7 @@ class FieldBlocks:
             slab.prepare(WRITE_LINKS)
 
     def blocks(self, memory: Callable[[int], Block] | None = None) -> Iterator[Block]:
-        """Compute the blocks.
-
-        Parameters
-        ----------
-        memory : callable, optional
-            Returns host memory for the block of a time slice; by default new memory.
-
-        Yields
-        ------
-        Block
-            The blocks for t = 0, 1, … in the root process; nothing in other processes.
-        """
+        """Compute the blocks."""
         field, size = self._field, self.stored.block_bytes
         if self.stored.order.reaches_back and len(field.layouts) > 1:
             field.exchange_halo()

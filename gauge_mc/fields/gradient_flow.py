@@ -97,17 +97,7 @@ class LargestValues:
 def field_strength(
     field: Field, largest: LargestValues | None = None, anisotropy: float = 1.0
 ) -> FieldStrength:
-    """Return action density and topological charge of a field.
-
-    Parameters
-    ----------
-    field : Field
-        A field whose halos are up to date.
-    largest : LargestValues, optional
-        Memory to be used again.
-    anisotropy : float
-        xi = a_s / a_t. E is in units of a_s^-4: planes with direction t have the weight xi^2.
-    """
+    """Return action density and topological charge of a field."""
     largest = largest or LargestValues(field)
     largest.clear()
     sums = [SlabSums(slab, 3, 1, wide=True) for slab in field.slabs]
@@ -120,17 +110,7 @@ def field_strength(
 
 
 def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the topological charge from clovers of 1x1, 2x2 and 3x3 loops, for each time slice.
-
-    Parameters
-    ----------
-    field : Field
-        A field whose halos have a depth of 3 and are up to date, if there are several slabs.
-    spare : Field
-        Memory of the same layout, which is overwritten.
-    charge : ndarray, shape (T,)
-        The charge from the clover of plaquettes; see `FieldStrength`.
-    """
+    """Return the topological charge from clovers of 1x1, 2x2 and 3x3 loops, for each time slice."""
     total = IMPROVED[1] * charge
     lines = field
     for length in (2, 3):
@@ -263,29 +243,7 @@ class GradientFlow:
         self.t += size
 
     def advance(self, to: float, step: float, tolerance: float | None = None) -> float:
-        """Advance to the flow time `to`.
-
-        Parameters
-        ----------
-        to : float
-            Flow time in lattice units, at least `t`.
-        step : float
-            With fixed steps, the largest step: all steps have the same size. With adaptive ones,
-            the first step.
-        tolerance : float, optional
-            Largest distance to the embedded scheme of second order in a step: the maximum over the
-            links of |V - V'| / N^2 (arXiv:1301.4388, appendix D). By default steps are fixed.
-
-        Returns
-        -------
-        float
-            The step to go on with.
-
-        Raises
-        ------
-        GaugeError
-            If the tolerance cannot be reached.
-        """
+        """Advance to the flow time `to`."""
         if tolerance is None:
             count = math.ceil((to - self.t) / step * (1 - ROUNDING))
             sizes = [(to - self.t) / count] * count if count else []
@@ -382,18 +340,6 @@ def check_depth(flow: Flow, like: Field) -> None:
     One stage of a step is carried out on a lattice with few time slices, twice: with other links
     far away from the first slice, the result there must have the same bits. Flows of this package
     are not checked here, because its tests do it, and no flow is checked twice.
-
-    Parameters
-    ----------
-    flow : Flow
-        The flow equation, with its force.
-    like : Field
-        A field of the kind that will flow. It is not changed.
-
-    Raises
-    ------
-    GaugeError
-        If the force depends on links further away.
     """
     slab, module = like.slabs[0], type(flow).__module__
     kind = like.group.name, like.precision, slab.device

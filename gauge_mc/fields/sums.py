@@ -220,20 +220,7 @@ class SlabSums:
 
 
 def total(field: Field, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
-    """Add up sums over all slabs of a field.
-
-    Parameters
-    ----------
-    field : Field
-        The field to which the slabs belong.
-    sums : sequence of SlabSums
-        The sums over this process's slabs.
-
-    Returns
-    -------
-    ndarray, shape (rows, values), float64
-        The totals. The order of additions depends only on the lattice, not on its division.
-    """
+    """Add up sums over all slabs of a field."""
     return add_slices(field.devices, [s.by_slice() for s in sums])
 
 
@@ -335,14 +322,7 @@ class DeferredSums:
         self._begun += 1
 
     def fetch(self) -> NDArray[np.float64]:
-        """Return the sums begun since the last call; their contexts must have ended.
-
-        Returns
-        -------
-        ndarray, shape (sums, replicas, values), float64
-            The totals, in the order in which the sums began. The order of additions depends only
-            on the lattice, not on its division.
-        """
+        """Return the sums begun since the last call; their contexts must have ended."""
         self._fetched.append(self._fetch())
         totals = np.concatenate(self._fetched)
         self._fetched.clear()
@@ -378,16 +358,7 @@ def averages(field: Field) -> Averages:
 
 
 def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
-    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice.
-
-    Parameters
-    ----------
-    slab : Slab
-        The slab that has the slice and the next one.
-    place : int
-        Position of the slice in the memory of the slab. The temporal plaquettes are those between
-        this slice and the next one.
-    """
+    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice."""
     found = []
     for kernel, values in AVERAGED.items():
         sums = SlabSums(slab, values, 1, work(place, 1, 1, BOTH_PARITIES))

@@ -43,13 +43,7 @@ class FileKind:
     """Function that returns whether a regular file that is not empty is of this kind."""
 
     def check(self, path: Path) -> None:
-        """Refuse a path at which there is anything that a file of this kind must not replace.
-
-        Raises
-        ------
-        UsageError
-            If there is something else than an empty file or a file of this kind, or no folder.
-        """
+        """Refuse a path at which there is anything that a file of this kind must not replace."""
         if not path.parent.is_dir():
             raise UsageError(
                 f"There is no folder {path.parent} for {path.name}; create it, or choose another "
@@ -85,22 +79,6 @@ def replacing(
     which cannot be guessed, and then renamed. On any error it is removed, and a file that was at
     `path` stays unchanged. Temporary files that killed processes have left for the same `path` are
     removed.
-
-    Parameters
-    ----------
-    path : Path
-        The file, which may exist.
-    turn : callable, optional
-        Called when the file is on disk, before it is renamed; it may wait, or raise an exception.
-    kind : FileKind, optional
-        Kind of the file, which also must be that of a file that it replaces.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be written.
-    UsageError
-        If something of another kind is at `path`.
     """
     if kind:
         kind.check(path)
@@ -134,21 +112,6 @@ def complete_folder(path: Path) -> Iterator[Path]:
 
     It is filled under a temporary name beside it, and then renamed. Its files are to be written by
     `replacing`, so that they are on disk. An empty folder is replaced.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-
-    Yields
-    ------
-    Path
-        The folder under its temporary name.
-
-    Raises
-    ------
-    GaugeError
-        If the folder cannot be written.
     """
     path = path.resolve()
     prefix = _prefix(path)
@@ -202,17 +165,6 @@ def remove_leftovers(folder: Path, of: Callable[[str], bool], before: float | No
     They are regular files, or folders, of this user with names that `replacing` and
     `complete_folder` give, which no process holds. Nothing is removed through a symbolic link, be
     it the folder or a file in it.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder to tidy up.
-    of : callable
-        Function that is given the beginning of the name of a file, at most `NAME_BYTES` long, and
-        returns whether temporary files for it are to be removed.
-    before : float, optional
-        Remove only those that were last changed before this time, in the file system's clock. It is
-        needed unless nobody else may write these files now.
     """
     with suppress(OSError):
         within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -243,13 +195,7 @@ def _remove_if_left(name: str, folder: int, before: float | None) -> None:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a symbolic link, or one of several names of a file, that is to be appended to.
-
-    Raises
-    ------
-    UsageError
-        If `path` is a link of either kind.
-    """
+    """Refuse a symbolic link, or one of several names of a file, that is to be appended to."""
     with suppress(FileNotFoundError, NotADirectoryError):
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink > 1):

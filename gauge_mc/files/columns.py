@@ -95,13 +95,7 @@ class TableColumns(tuple[Column, ...]):
     __slots__ = ()
 
     def __new__(cls, *columns: Column | str) -> TableColumns:
-        """Take columns, or their names.
-
-        Parameters
-        ----------
-        *columns : Column or str
-            A name alone is a column of numbers.
-        """
+        """Take columns, or their names."""
         declared = (
             Column(column, float) if isinstance(column, str) else column for column in columns
         )

@@ -96,40 +96,12 @@ _lattice: ContextVar[str] = ContextVar("lattice", default="")
 
 
 def stated_lattice(lattice: str | None) -> AbstractContextManager[str]:
-    """State, in a context, the extents of the lattice for series that do not.
-
-    Parameters
-    ----------
-    lattice : str or None
-        The extents, such as ``24x24x24x48``; None changes nothing.
-    """
+    """State, in a context, the extents of the lattice for series that do not."""
     return in_context(_lattice, lattice or _lattice.get())
 
 
 def foreign_table(path: Path) -> tuple[ForeignTable, bytes] | None:
-    """Read a series of another program.
-
-    Parameters
-    ----------
-    path : Path
-        Its file, or one of its files.
-
-    Returns
-    -------
-    ForeignTable
-        Its content.
-    bytes
-        The bytes of its files, one after the other.
-    None
-        Instead of both if the file is not of any kind.
-
-    Raises
-    ------
-    UsageError
-        If the lattice has to be stated, or must not be.
-    GaugeError
-        If a file cannot be read, or see `ForeignSeries.read`.
-    """
+    """Read a series of another program."""
     try:
         with open_regular(path, "a table") as file:
             data = b"" if file.peek(2)[:2] == OURS else file.read()

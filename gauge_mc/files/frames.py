@@ -51,13 +51,7 @@ def _rows(columns: Columns) -> int:
 
 
 def dimensions_of(columns: Columns) -> tuple[str, ...]:
-    """Return the first columns of a table that together tell its rows apart, at least one.
-
-    Raises
-    ------
-    GaugeError
-        If two rows are equal.
-    """
+    """Return the first columns of a table that together tell its rows apart, at least one."""
     names, total = tuple(columns), _rows(columns)
     together = np.zeros(total, np.int64)
     for number, name in enumerate(names, 1):
@@ -117,15 +111,7 @@ class FileMapping(Mapping[K, V]):
         self._files: Mapping[K, Path] = files
 
     def __getitem__(self, key: K) -> V:
-        """Read a file.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no such file; this is a `UsageError` and a `KeyError`.
-        GaugeError
-            If the file is damaged.
-        """
+        """Read a file."""
         if key not in self._files:
             raise unknown(self._kind, key, self._files)
         return self._read(self._files[key])

@@ -32,11 +32,6 @@ def may_be_made(folder: Path) -> bool:
     """Return whether files can be written in a folder.
 
     If necessary it is made, and removed again.
-
-    Raises
-    ------
-    GaugeError
-        If the system fails, so that another folder would be no better.
     """
     try:
         made = make_folder(folder)
@@ -50,13 +45,7 @@ def may_be_made(folder: Path) -> bool:
 
 
 def make_folder(path: Path) -> list[Path]:
-    """Make a folder with its parents, unless it exists; return those that were made, in order.
-
-    Raises
-    ------
-    GaugeError
-        If it cannot be made.
-    """
+    """Make a folder with its parents, unless it exists; return those that were made, in order."""
     made = []
     try:
         missing = [parent for parent in (path, *path.parents) if not parent.exists()]
@@ -110,22 +99,6 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     """Open a regular file for reading.
 
     Pipes and devices are refused: reading them may take forever, and their size is unknown.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    what : str
-        Name of the expected kind of file, for messages.
-
-    Raises
-    ------
-    MissingFileError
-        If there is no such file.
-    UnreadableError
-        If the file cannot be opened.
-    IrregularFileError
-        If it is not a regular file.
     """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -225,19 +198,6 @@ class InputFile:
         Damage is evidence of a changed byte: a checksum that disagrees, bytes that are missing, or
         links outside of the group that no checksum confirms. Anything else may be intact, as that
         of a program that writes its files in another way.
-
-        Parameters
-        ----------
-        reason : str
-            What is wrong. It may quote the file, so that it is shortened to 400 characters, and
-            characters that cannot be printed are replaced.
-        short : bool
-            Whether the file is shorter than any reading of its header.
-        agrees : bool, optional
-            Whether its content has the checksum that it states; None if it states none, or the
-            content has not been read.
-        outside : bool
-            Whether links are outside of the group, without a pattern that programs write.
         """
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         if short or agrees is False or (outside and agrees is None):
@@ -246,25 +206,7 @@ class InputFile:
         return UnsupportedError(f"{self.path} is not supported: {quoted}.", quoted)
 
     def absent(self, what: str, consequence: str) -> str:
-        """Refuse a file that lacks something by which it is checked, unless that is on purpose.
-
-        Parameters
-        ----------
-        what : str
-            Entry that its header lacks.
-        consequence : str
-            Consequence of that, in words.
-
-        Returns
-        -------
-        str
-            The warning, if the environment variable `UNCHECKED` is 1.
-
-        Raises
-        ------
-        UncheckedError
-            Otherwise.
-        """
+        """Refuse a file that lacks something by which it is checked, unless that is on purpose."""
         if os.environ.get(UNCHECKED) != "1":
             raise UncheckedError(
                 f"{self.path} states no {what}, so that {consequence}; to read it all the same, "
@@ -273,20 +215,7 @@ class InputFile:
         return f"it states no {what}, so that {consequence}"
 
     def expect_size(self, expected: int, others: Collection[int] = ()) -> None:
-        """Compare the size of the file with the size that its header implies.
-
-        Parameters
-        ----------
-        expected : int
-            Size in bytes.
-        others : collection of int
-            Sizes that other readings of the header imply.
-
-        Raises
-        ------
-        GaugeError
-            If the sizes differ.
-        """
+        """Compare the size of the file with the size that its header implies."""
         if self.size != expected:
             short = self.size < expected and self.size not in others
             kind = "too long" if self.size > expected else "of another kind"
@@ -297,14 +226,7 @@ class InputFile:
     def read(
         self, offset: int, count: int, memory: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint8]:
-        """Return exactly `count` bytes, starting at `offset`, in new memory or in `memory`.
-
-        Raises
-        ------
-        GaugeError
-            If the file is too short, which is checked before memory is allocated, or if the system
-            cannot read it.
-        """
+        """Return exactly `count` bytes, starting at `offset`, in new memory or in `memory`."""
         if offset + count > self.size:
             raise self.refusal(
                 f"it is truncated: it has {self.size} bytes, but {offset + count} are needed",

@@ -38,14 +38,7 @@ LARGE = 2**63
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    Raises
-    ------
-    ValueError
-        If the text is not valid, or nested too deeply. What its numbers may be is checked by those
-        who know their names.
-    """
+    """Return the content of a TOML file."""
     if _depth(text) > DEEPEST:
         raise ValueError(NESTED)
     content: dict[str, Any] = _parsed(tomllib.loads, text)
@@ -67,31 +60,12 @@ def _depth(text: str) -> int:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the content of a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If the text is not valid, or nested too deeply, or a whole number is too large.
-    """
+    """Return the content of a JSON file."""
     return _parsed(json.loads, text)
 
 
 def parse_csv(text: str, names: Sequence[str]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file whose first line names its columns.
-
-    Parameters
-    ----------
-    text : str
-        Content of the file.
-    names : sequence of str
-        Names of the columns, in order.
-
-    Raises
-    ------
-    ValueError
-        If the columns have other names, or a row has another number of cells.
-    """
+    """Return the rows of a CSV file whose first line names its columns."""
     try:
         head, *rows = csv.reader(io.StringIO(text), strict=True) if text else [[]]
     except csv.Error as error:
@@ -102,15 +76,7 @@ def parse_csv(text: str, names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def json_with(keys: Collection[str], limit: int) -> Callable[[Path], bool]:
-    """Return a function that says whether a file is a JSON object with the given keys.
-
-    Parameters
-    ----------
-    keys : collection of str
-        Keys that the object must have.
-    limit : int
-        Maximum size of such a file in bytes.
-    """
+    """Return a function that says whether a file is a JSON object with the given keys."""
 
     def recognises(path: Path) -> bool:
         try:
@@ -142,21 +108,6 @@ def typed(content: Any, kind: Any) -> Any:
     """Return what was read from JSON or TOML as a value of the type of an annotation.
 
     Fields that a data class gains get a default, so that older files can be read.
-
-    Parameters
-    ----------
-    content : object
-        What was read: dictionaries, lists, texts and numbers.
-    kind : type
-        A data class, whose content is an object with its fields; ``int``, ``float`` (which may be
-        a whole number, or null for NaN), ``bool``, ``str``; or a tuple of any length, a list, a
-        dictionary, or one of two types of which the other is None.
-
-    Raises
-    ------
-    TypeError
-        If the content has another type, a field is missing or unknown, or a number is so large that
-        nothing can be done with it.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
@@ -178,13 +129,7 @@ def typed(content: Any, kind: Any) -> Any:
 
 
 def _as(kind: Any, content: Any) -> Any:
-    """Return the content if it is of a plain type.
-
-    Raises
-    ------
-    TypeError
-        If it is not, or is a number that is too large.
-    """
+    """Return the content if it is of a plain type."""
     if type(content) is not kind or (kind is int and abs(content) >= LARGE):
         raise TypeError(f"a value is not of type {getattr(kind, '__name__', kind)}")
     return content

@@ -287,21 +287,7 @@ class Table:
         self._stated = _last_maker(layout.header, layout.lines)
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
-        """Append rows in one write.
-
-        Parameters
-        ----------
-        rows : iterable of sequences
-            One value per column: whole numbers, floats, or strings without commas.
-        origin : Origin, optional
-            The stored configuration that all rows were measured on.
-
-        Raises
-        ------
-        GaugeError
-            If a value is not finite, which leaves the table unchanged, or if the rows cannot be
-            written, for example because the disk is full.
-        """
+        """Append rows in one write."""
         lines: list[str] = []
         for row in rows:
             for column, (_, value) in enumerate(zip(self._columns, row, strict=True)):
@@ -313,20 +299,7 @@ class Table:
         self._append_rows("".join(lines).encode())
 
     def append_numbers(self, sweeps: Sequence[int], values: NDArray[np.float64]) -> None:
-        """Append rows of floats, which is much faster than `append` and writes the same bytes.
-
-        Parameters
-        ----------
-        sweeps : sequence of int
-            First value of every row.
-        values : ndarray, shape (rows, columns - 1), float64
-            The other values.
-
-        Raises
-        ------
-        GaugeError
-            See `append`.
-        """
+        """Append rows of floats, which is much faster than `append` and writes the same bytes."""
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             row, column = bad[0]
@@ -360,21 +333,7 @@ class Table:
             os.fsync(self._fd)
 
     def truncate(self, after: int, expected: int) -> None:
-        """Remove all rows after a sweep, so that they can be written again.
-
-        Parameters
-        ----------
-        after : int
-            Last sweep to keep.
-        expected : int
-            Number of rows that the table must have up to this sweep.
-
-        Raises
-        ------
-        GaugeError
-            If the table has more or fewer rows up to this sweep, which leaves it unchanged, or if
-            it cannot be written.
-        """
+        """Remove all rows after a sweep, so that they can be written again."""
         layout = _TableLayout.of(self.path)
         rows = layout.rows
         kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
@@ -436,24 +395,7 @@ def write_table(
     rows: Iterable[Sequence[Value]] = (),
     seal: bool = True,
 ) -> None:
-    """Write a table, which appears at once or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        CSV file. An existing one is replaced.
-    header, columns
-        Header and names of the columns; see `Table`.
-    rows : iterable of sequences
-        Rows; see `Table.append`.
-    seal : bool
-        Whether the table is complete, so that its checksum follows.
-
-    Raises
-    ------
-    GaugeError
-        If the table cannot be written.
-    """
+    """Write a table, which appears at once or not at all."""
     lines = [f"# {_word(key)}: {_word(value)}" for key, value in header.items()]
     records = (",".join(map(_format, row)) for row in rows)
     data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
@@ -594,13 +536,7 @@ class TableTail:
         self._end = 0
 
     def read(self) -> TableData:
-        """Return the table up to its last complete row, from at most its last `MOST_TAIL` bytes.
-
-        Raises
-        ------
-        GaugeError
-            If the file is not a table or is damaged.
-        """
+        """Return the table up to its last complete row, from at most its last `MOST_TAIL` bytes."""
         with _opened(self.path) as file:
             found = os.fstat(file.fileno())
             if self._file != (found.st_dev, found.st_ino) or found.st_size < self._end:
@@ -633,13 +569,7 @@ class TableTail:
 
 
 def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Return the header of a table and the names of its columns, without reading its rows.
-
-    Raises
-    ------
-    GaugeError
-        If the file does not exist or is not a table.
-    """
+    """Return the header of a table and the names of its columns, without reading its rows."""
     if foreign := foreign_table(path):
         return foreign[0].header, [*foreign[0].columns]
     with _opened(path) as file:
@@ -773,13 +703,7 @@ def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
 
 
 def compare_content(path: Path, content: TableContent) -> ContentMatch:
-    """Compare a table with the content that it had when it was read.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be read.
-    """
+    """Compare a table with the content that it had when it was read."""
     with _opened(path) as file:
         data = file.read()
     start = data[: content.size]

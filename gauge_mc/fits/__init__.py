@@ -501,22 +501,7 @@ def _member(chosen: Fit, run: Path, given: Mapping[str, Any]) -> tuple[object, o
 
 
 def result_of(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
-    """Return the result of a fit without writing anything.
-
-    Parameters
-    ----------
-    chosen : Fit
-        The fit.
-    ensemble : FittedEnsemble
-        The runs or tables that are fitted.
-    given : mapping of str to object
-        Options that `check_options` has returned.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `fit`.
-    """
+    """Return the result of a fit without writing anything."""
     folder = ensemble.runs[0] if ensemble.runs[0].is_dir() else ensemble.runs[0].parent
     kept = left_to_kept(folder, chosen.name, chosen.options, given)
     every = {**kept, **given}

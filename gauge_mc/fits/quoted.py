@@ -43,13 +43,7 @@ AVERAGE = Option(
 
 
 def choice_of(option: Option, given: Mapping[str, Any]) -> str | None:
-    """Return the value of an option with choices, or None if it is not given.
-
-    Raises
-    ------
-    UsageError
-        If it is none of the choices.
-    """
+    """Return the value of an option with choices, or None if it is not given."""
     value: str | None = given.get(option.name)
     if value is not None and value not in option.choices:
         raise UsageError(f"{option.flag} is '{value}'; choose {in_words(option.choices, 'or')}.")
@@ -75,23 +69,7 @@ def table_of(
     justify: Literal["left", "right"] = "right",
     heads: Mapping[str, str] | None = None,
 ) -> Table:
-    """Return a table of results, with the columns that are known for some row.
-
-    Parameters
-    ----------
-    title : str
-        Title of the table.
-    kind : type
-        Data class of the rows; its fields that have a symbol are the columns.
-    rows : sequence of object
-        The results.
-    digits : int
-        Number of digits of numbers without an error.
-    justify : str
-        Alignment of the columns.
-    heads : mapping of str to str, optional
-        Headings by the names of other fields that are the columns.
-    """
+    """Return a table of results, with the columns that are known for some row."""
     shown = {
         name: heading
         for name, heading in (headings(kind) if heads is None else heads).items()
@@ -143,17 +121,7 @@ class QuotedNumber:
 def quoted_number(
     name: str, found: Estimate | None, systematic: float | None = None, unit: str = ""
 ) -> QuotedNumber:
-    """Return a number that one quotes; one that is not known is NaN.
-
-    Parameters
-    ----------
-    name, unit : str
-        See `QuotedNumber`.
-    found : Estimate or None
-        The value with its statistical error.
-    systematic : float or None
-        The systematic error; NaN is taken as None.
-    """
+    """Return a number that one quotes; one that is not known is NaN."""
     value, error = (found.value, found.error) if found else (math.nan, math.nan)
     if systematic is not None and not math.isfinite(systematic):
         systematic = None
@@ -163,19 +131,7 @@ def quoted_number(
 def quoted_field(
     result: Any, name: str, systematic: float | None = None, where: str = ""
 ) -> QuotedNumber:
-    """Return a field of a result as a number that one quotes, with its declared symbol and unit.
-
-    Parameters
-    ----------
-    result : dataclass
-        The result, whose field is an `Estimate` or None.
-    name : str
-        Name of the field.
-    systematic : float or None
-        See `quoted_number`.
-    where : str
-        Where the number holds, such as ``β = 2.5``.
-    """
+    """Return a field of a result as a number that one quotes, with its declared symbol and unit."""
     declared = numbers_of(type(result))[name]
     return quoted_number(
         f"{declared.short} ({where})" if where else declared.short,
@@ -186,15 +142,7 @@ def quoted_field(
 
 
 def result_line(numbers: Sequence[QuotedNumber], reason: str) -> str:
-    """Return the line with which a fit ends.
-
-    Parameters
-    ----------
-    numbers : sequence of QuotedNumber
-        The numbers that one quotes.
-    reason : str
-        Why there are none, as a clause.
-    """
+    """Return the line with which a fit ends."""
     return f"{WORD}: {', '.join(map(str, numbers)) or f'none, because {reason}'}"
 
 

@@ -164,13 +164,7 @@ def writable_formats() -> list[str]:
 
 
 def check_writable(format: str, group: str, precision: str) -> None:
-    """Refuse a format that is read-only or cannot store a group in a precision.
-
-    Raises
-    ------
-    UsageError
-        If the format is refused. The message names the formats that are possible.
-    """
+    """Refuse a format that is read-only or cannot store a group in a precision."""
     chosen, wanted = FORMATS[format], GROUPS[group]
     if chosen.suffix:
         refusal = chosen.refusal(wanted, precision)
@@ -184,22 +178,7 @@ def check_writable(format: str, group: str, precision: str) -> None:
 
 
 def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) -> Reader:
-    """Detect the format of a file and read its header.
-
-    Parameters
-    ----------
-    file : InputFile
-        The file.
-    stated : tuple of Lattice and Group, optional
-        What is known of links of which the file itself says nothing.
-
-    Raises
-    ------
-    UnsupportedError
-        If the file has an unknown format.
-    DamagedError
-        If its header is damaged or does not agree with its size.
-    """
+    """Detect the format of a file and read its header."""
     if format := _format_of(file):
         reader = format.read_unstated(file, *stated) if stated else format.read_header(file)
         lattice, group = reader.stored.lattice, reader.stored.group

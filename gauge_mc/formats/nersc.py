@@ -51,15 +51,7 @@ COLOURS = (2, 3)
 
 
 def first_rows(reals: NDArray[np.float64], n: int) -> NDArray[np.complex128]:
-    """Return all rows but the last, ``[link][row][column]``.
-
-    Parameters
-    ----------
-    reals : ndarray, shape (links, n² - 1), float64
-        The reals.
-    n : int
-        Number of colours, one of `COLOURS`.
-    """
+    """Return all rows but the last, ``[link][row][column]``."""
     if n == min(COLOURS):
         u01 = reals[:, 1] + 1j * reals[:, 2]
         return np.stack([_rest(u01) * np.exp(1j * reals[:, 0]), u01], axis=1)[:, np.newaxis]

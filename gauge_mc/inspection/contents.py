@@ -149,20 +149,6 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     """Yield the contents of a configuration file, a run, a scan or a folder, in several parts.
 
     Those of a run or a folder are followed by those of its newest configuration.
-
-    Parameters
-    ----------
-    path : Path
-        The file or directory.
-    kind : LinkKind
-        Extents and group, if a configuration file itself does not state them.
-
-    Raises
-    ------
-    UsageError
-        If the path is a directory without any of these.
-    GaugeError
-        If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
         yield from configuration_info(path, kind)
@@ -184,13 +170,7 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
 
 
 def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
-    """Yield the header of a configuration file, then averages over its links.
-
-    Raises
-    ------
-    GaugeError
-        If the header is damaged (before the first part), or the links are (before the second part).
-    """
+    """Yield the header of a configuration file, then averages over its links."""
     configuration = open_configuration(path, *kind)
     header = dataclasses.asdict(configuration.header)
     lattice = str(configuration.header.lattice)

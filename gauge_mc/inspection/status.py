@@ -139,24 +139,7 @@ def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus
 
 
 def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -> RunStatus:
-    """Return the state and the progress of a run, with its averages if they are wanted.
-
-    Parameters
-    ----------
-    run : Run
-        The run directory, which must exist.
-    averages : bool
-        Whether to read the tables, which takes time, and average their columns.
-    tau_exp : float, optional
-        Exponential autocorrelation time in updates, whose tail is added to the errors of averages.
-
-    Raises
-    ------
-    UsageError
-        If the directory contains no run.
-    GaugeError
-        If files of the run are damaged.
-    """
+    """Return the state and the progress of a run, with its averages if they are wanted."""
     p, sessions = run.read()
     there = run.checkpoint.exists()
     saved = read_state(run.checkpoint).sweep if there else 0
@@ -249,15 +232,7 @@ class ScanStatus(Status):
 
 
 def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
-    """Return the state and the progress of a scan.
-
-    Parameters
-    ----------
-    scan : Scan
-        The scan directory, which must exist.
-    averages : ScanAverages, optional
-        Averages of the scan, if they are known already.
-    """
+    """Return the state and the progress of a scan."""
     averages = averages or ScanAverages(scan)
     members, failures = scan.members(), scan.failures()
     runs = member_states(members, failures)

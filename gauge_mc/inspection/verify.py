@@ -173,11 +173,6 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
 
     Only a `DamagedError` is a verdict on the file, and a file of another kind where one of ours
     should be. No other failure says whether the file is good.
-
-    Raises
-    ------
-    StoppedError
-        If a signal asks this process to stop.
     """
     try:
         return Verdict(check.path, True, check.carry_out(advance))
@@ -200,24 +195,6 @@ def checks_of(
     of a run or a scan also that it is complete. For a run, also that its configurations, tables and
     checkpoint are complete and consistent with each other. For a scan, scan.toml, the table and all
     runs are checked. The files of a publication are compared with its description.
-
-    Parameters
-    ----------
-    path : Path
-        A run, a scan, a publication, a configuration or a table.
-    regenerate : int
-        Number of configurations of a publication to make again.
-    kind : LinkKind
-        Extents and group, if a configuration itself does not state them.
-    time_limit : str, optional
-        Time that this may take; see `verify`.
-
-    Raises
-    ------
-    UsageError
-        If the path does not exist, or is a directory without a run or a scan; or configurations
-        are to be made again that are not those of a publication; or a kind is given for something
-        else than a configuration.
     """
     try:
         return _checks_of(path, regenerate, kind, time_limit)
@@ -626,13 +603,7 @@ def _configuration(
 def _compare(
     path: Path, observable: str, found: dict[str, float], table: TableData, tolerance: float
 ) -> bool:
-    """Compare averages over a configuration with its row in a table.
-
-    Returns
-    -------
-    bool
-        Whether the table contains the configuration.
-    """
+    """Compare averages over a configuration with its row in a table."""
     if not found or not path.stem.isdecimal():
         return False
     rows = np.flatnonzero(table.columns[SWEEP] == int(path.stem))
@@ -650,20 +621,7 @@ def _compare(
 
 
 def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:
-    """Return the error that says which files are damaged, missing or unchecked, if any are.
-
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Results of all checks.
-    named : int
-        Maximum number of files of each kind that the sentence names.
-
-    Returns
-    -------
-    DamagedError or UncheckedError or None
-        The latter if no file is damaged or missing, but some cannot be checked here.
-    """
+    """Return the error that says which files are damaged, missing or unchecked, if any are."""
     bad, unchecked = (
         [str(v.path) for v in verdicts if v.sound is sound] for sound in (False, None)
     )

@@ -182,13 +182,7 @@ class SummedObservable(Observable):
 
 
 def check_observable(kind: type[Observable]) -> None:
-    """Refuse a class of observables whose tables could not be read.
-
-    Raises
-    ------
-    ValueError
-        If a column has no name that can be used, or records of arrays have no indices.
-    """
+    """Refuse a class of observables whose tables could not be read."""
     merged([(kind.name, kind.options)])
     if not isinstance(kind.columns, TableColumns):
         raise ValueError(f"has the columns {kind.columns!r}; declare a tuple of columns or names")
@@ -209,20 +203,7 @@ def check_observable(kind: type[Observable]) -> None:
 
 
 def check_records(observable: Observable, records: Records) -> None:
-    """Refuse records that do not fit the columns of an observable, or that are too few or too many.
-
-    Parameters
-    ----------
-    observable : Observable
-        The observable that was measured.
-    records : Records
-        Records of several measurements.
-
-    Raises
-    ------
-    GaugeError
-        If there is such a record.
-    """
+    """Refuse records that do not fit the columns of an observable, or are too few or many."""
     columns, expected = len(observable.columns.names), observable.records
     for found in records:
         lengths = {len(record) for record in found} - {columns}

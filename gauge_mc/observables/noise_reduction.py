@@ -137,22 +137,7 @@ class NoiseReduction:
     def from_options(
         cls, lattice: Lattice, given: MutableMapping[str, Any], thinnest: int
     ) -> NoiseReduction | None:
-        """Return the noise reduction that options demand, or None; remove them from `given`.
-
-        Parameters
-        ----------
-        lattice : Lattice
-            Extents of the lattice.
-        given : mapping of str to object
-            Values of options by name; those of noise reduction are removed.
-        thinnest : int
-            Thickness of the slabs, which are not updated, for multihit alone.
-
-        Raises
-        ------
-        UsageError
-            If a value is invalid, or an option has no effect.
-        """
+        """Return the noise reduction that options demand, or None; remove them from `given`."""
         options = (*NOISE_OPTIONS, *action_options())
         names = [option.name for option in options if option.name in given]
         own = {name: given.pop(name) for name in names}
@@ -199,14 +184,7 @@ class NoiseReduction:
         return {key: f"{value}" for key, value in given.items() if value is not None}
 
     def for_ensemble(self, metadata: Mapping[str, str]) -> NoiseReduction:
-        """Return the same with the couplings and the action of an ensemble, if known.
-
-        Raises
-        ------
-        UsageError
-            If they are neither known nor given, or given differently, or if multihit does not
-            allow them.
-        """
+        """Return the same with the couplings and the action of an ensemble, if known."""
         if not {"beta", "action"} <= metadata.keys():
             return replace(self, ensemble=self.coupling)
         coupling = Coupling.of_metadata(metadata)
@@ -228,13 +206,7 @@ class NoiseReduction:
 
     @property
     def coupling(self) -> Coupling:
-        """The couplings and the action of the updates of the slabs.
-
-        Raises
-        ------
-        UsageError
-            If the coupling is unknown.
-        """
+        """The couplings and the action of the updates of the slabs."""
         if self.ensemble:
             return self.ensemble
         if self.beta is None:
@@ -287,13 +259,7 @@ class ReducedNoise(Observable):
         return [x for x in every if not (multihit and x == NEIGHBOURS)]
 
     def check_distances(self) -> None:
-        """Refuse to replace the links of lines that are too close to each other.
-
-        Raises
-        ------
-        UsageError
-            If no distance is left.
-        """
+        """Refuse to replace the links of lines that are too close to each other."""
         if not self.distances:
             raise UsageError("--r-max is 1, where --multihit is not possible; choose a larger one.")
 
@@ -315,13 +281,7 @@ class ReducedNoise(Observable):
         return partial(self.reduced_measurer(like), self.noise.coupling)
 
     def for_ensemble(self: Self, metadata: Mapping[str, str], field: Field | None = None) -> Self:
-        """Return the observable with the couplings and the action of an ensemble, if known.
-
-        Raises
-        ------
-        UsageError
-            See `NoiseReduction.for_ensemble`.
-        """
+        """Return the observable with the couplings and the action of an ensemble, if known."""
         return self._with(self.noise.for_ensemble(metadata)) if self.noise else self
 
     @property

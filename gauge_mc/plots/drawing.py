@@ -52,20 +52,7 @@ def plot_names(runs: Sequence[Path] = ()) -> list[str]:
 
 
 def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
-    """Return a plot by name.
-
-    Parameters
-    ----------
-    name : str
-        Name of the plot, or of the table of a user's function.
-    runs : sequence of Path
-        Run directories whose tables have plots, too.
-
-    Raises
-    ------
-    UsageError
-        If no plot has this name.
-    """
+    """Return a plot by name."""
     if name in PLOTS:
         return PLOTS[name]
     kinds = table_kinds(runs)
@@ -153,11 +140,6 @@ def draw(
     The cautions are those of the fit of the same quantity if there is one, and else those about the
     series of the tables that it has read; see `series_cautions`. The parameters and errors are
     those of `Plot.draw`.
-
-    Parameters
-    ----------
-    judged : callable
-        Whether the reader knows already whether a table has thermalised and is long enough.
     """
     with noted_cautions() as cautions, noted_tables() as tables:
         shown = chosen.draw(runs, file, **given)
@@ -177,11 +159,6 @@ def options_to_draw(
     """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
 
     Sentences say what is left out.
-
-    Raises
-    ------
-    UsageError
-        If an option is unknown, or its value has the wrong type.
     """
     given = check_options(chosen.options, options, f"plot {chosen.name}")
     kept = left_to_kept(runs[0], chosen.fit, chosen.options, given)
@@ -215,21 +192,7 @@ def _plot_of_table(name: str, kind: TableKind) -> Plot:
 
 
 def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the directories that a plot is asked for, and those that it draws.
-
-    Parameters
-    ----------
-    what : str
-        Name of the plot.
-    named : sequence of Path
-        Runs and scans; if there are none, the newest run or scan, or all chains of its ensemble;
-        the newest scan for a plot of scans.
-
-    Raises
-    ------
-    UsageError
-        If a directory does not exist, or there is none.
-    """
+    """Return the directories that a plot is asked for, and those that it draws."""
     of_scans = what in PLOTS and PLOTS[what].of_scans
     paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
     for path in paths:

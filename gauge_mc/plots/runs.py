@@ -60,20 +60,7 @@ def _physics(run: Path) -> str:
 
 
 def one_run(runs: Sequence[Path], what: str) -> Path:
-    """Return the only run.
-
-    Parameters
-    ----------
-    runs : sequence of Path
-        Run directories, as the user gave them.
-    what : str
-        Subject of the error message, such as ``The effective potential``.
-
-    Raises
-    ------
-    UsageError
-        If there are several runs.
-    """
+    """Return the only run."""
     if len(runs) > 1:
         raise UsageError(
             f"{what} is drawn for one run at a time; name only one, such as {quote(str(runs[0]))}."
@@ -82,13 +69,7 @@ def one_run(runs: Sequence[Path], what: str) -> Path:
 
 
 def one_scan(scans: Sequence[Path]) -> Path:
-    """Return the only scan.
-
-    Raises
-    ------
-    UsageError
-        If there are several scans.
-    """
+    """Return the only scan."""
     if len(scans) > 1:
         raise UsageError("Only one scan can be drawn at a time; name only one.")
     return scans[0]
@@ -190,13 +171,7 @@ class TableKind:
 
 
 def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
-    """Return the kinds of tables by name: all observables, and functions that runs have measured.
-
-    Parameters
-    ----------
-    runs : sequence of Path
-        Run directories in which to look for tables of functions.
-    """
+    """Return the kinds of tables by name: all observables, and functions of runs."""
     kinds = {name: TableKind.of_observable(x) for name, x in OBSERVABLES.items()}
     for run in runs:
         for path in Run(run).tables():
@@ -210,11 +185,6 @@ def find_table(run: Path, kind: TableKind) -> TableData | None:
 
     The table that the run itself has written takes precedence over the one that was measured on its
     stored configurations.
-
-    Raises
-    ------
-    GaugeError
-        If the table is damaged.
     """
     for ending in ("", CONFIGS_SUFFIX):
         path = run / f"{table_name(kind.name)}{ending}.csv"
@@ -227,13 +197,7 @@ def find_table(run: Path, kind: TableKind) -> TableData | None:
 
 
 def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
-    """Return the tables of a kind by run, without empty ones if there are others.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
-    """
+    """Return the tables of a kind by run, without empty ones if there are others."""
     found = {run: table for run in runs if (table := find_table(run, kind)) is not None}
     return {run: table for run, table in found.items() if len(table)} or found
 
@@ -241,13 +205,7 @@ def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
 def filled_tables(
     runs: Sequence[Path], kinds: Iterable[TableKind]
 ) -> list[tuple[TableKind, dict[Path, TableData]]]:
-    """Return the tables with rows by run, for every kind that has averages to draw.
-
-    Raises
-    ------
-    GaugeError
-        If there are tables, but all of them are empty; or if a table is damaged.
-    """
+    """Return the tables with rows by run, for every kind that has averages to draw."""
     found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.columns.averaged]
     found = [(kind, tables) for kind, tables in found if tables]
     filled = [(kind, tables) for kind, tables in found if any(map(len, tables.values()))]

@@ -184,22 +184,6 @@ def plot_history(
     """Plot time series with running means and distributions, and print averages and tau_int.
 
     The averages of more than `MOST_MEANS` runs are not printed, since they would fill the figure.
-
-    Parameters
-    ----------
-    quantities : sequence of (str, sequence of History)
-        For each quantity, the label of its axis and the series of the runs. A run has the same
-        label in all of them.
-    path : Path
-        File to write; its ending determines the format.
-    skip : int
-        Last update that is left out of averages and distributions.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file` and `check_history`. GaugeError is also raised if there is no data to
-        plot.
     """
     require(quantities)
     for _, histories in quantities:
@@ -266,13 +250,7 @@ PLOTS.register(ScanPlot())
 
 
 def draw_scan(table: Path, figure: Path) -> None:
-    """Draw the table of a scan, with one curve per lattice; see `ScanPlot`.
-
-    Raises
-    ------
-    GaugeError
-        If the table does not exist, is not the table of a scan, or contains no data to draw.
-    """
+    """Draw the table of a scan, with one curve per lattice; see `ScanPlot`."""
     data = read_table(table, text=("lattice",))
     words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
     if "beta" not in data.columns or words != ["lattice"]:

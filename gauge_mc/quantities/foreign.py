@@ -37,23 +37,7 @@ CHARGE = CHARGES["clover"]
 def flow_table(
     kind: str, lattice: str, sweeps: Sequence[int], t: Array, left_out: str, **values: Array
 ) -> ForeignTable:
-    """Return a table of the gradient flow.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the flow.
-    lattice : str
-        Extents of the lattice.
-    sweeps : sequence of int
-        Numbers of the configurations.
-    t : ndarray, shape (times,)
-        Flow times.
-    left_out : str
-        Sentence about what was left out; may be empty.
-    **values : ndarray, shape (configurations, times)
-        Other columns.
-    """
+    """Return a table of the gradient flow."""
     header = {
         "observable": GradientFlowObservable.name,
         "group": GROUP,

@@ -104,17 +104,7 @@ GENERATORS: Registry[Generator] = Registry("generator", __name__, Generator)
 
 
 def stream(key: Sequence[int], step: int, state: int | None = None) -> ctypes.Structure:
-    """Return the C++ structure ``Stream``, which selects the random numbers of one sweep.
-
-    Parameters
-    ----------
-    key : sequence of int
-        Words from the seed; see `Generator.key`.
-    step : int
-        Number of the sweep, below 2^64.
-    state : int, optional
-        Address of the states; None for a generator without states.
-    """
+    """Return the C++ structure ``Stream``, which selects the random numbers of one sweep."""
     kind = structure("Stream", (STREAM,))
     unused = kind.declared["key"].elements - len(key)
     return kind(key=(*key, *(0,) * unused), step=(step & 0xFFFFFFFF, step >> 32), state=state)

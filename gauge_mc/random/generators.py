@@ -136,21 +136,7 @@ class Ranlux(Generator):
 
 
 def pack_state(numbers: NDArray[np.uint64], borrow: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return states in the layout of the kernels.
-
-    Parameters
-    ----------
-    numbers : ndarray, shape (n, 24), uint64
-        The last 24 numbers of 24 bits, the oldest first.
-    borrow : ndarray, shape (n,), bool
-        Borrow of the last subtraction.
-
-    Returns
-    -------
-    ndarray, shape (n, 20), uint32
-        18 words with the numbers, then minus the borrow, then 0, because the first batch is used
-        without skipping any numbers.
-    """
+    """Return states in the layout of the kernels."""
     words = np.zeros((len(numbers), 20), np.uint32)
     by_bytes = np.ascontiguousarray(numbers, dtype="<u4").view(np.uint8).reshape(-1, 24, 4)
     words[:, :18] = np.ascontiguousarray(by_bytes[..., :3]).reshape(-1, 72).view("<u4")

@@ -26,20 +26,7 @@ def cell(chart: Chart) -> Markup:
 
 
 def table_cell(table: TableData, cut: int = 0) -> Markup:
-    """Return the first quantity of a table along the chain, with its running average.
-
-    Parameters
-    ----------
-    table : TableData
-        A table.
-    cut : int
-        Last update that is left out of the average.
-
-    Returns
-    -------
-    Markup
-        Nothing if the table has several rows per measurement, or no quantity with an average.
-    """
+    """Return the first quantity of a table along the chain, with its running average."""
     for column, sweeps, values in columns_of(table):
         series = ChainSeries("the chain", sweeps, values, cut if (sweeps > cut).any() else 0)
         chart = history_chart(Quantity("", column, [series]))

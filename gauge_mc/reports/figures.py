@@ -67,13 +67,6 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
 
     Frames with logarithmic axes, with clouds of points, and with more than `MOST_DRAWN` points
     have none.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    title : str
-        Subject of the figure, for titles and descriptions.
     """
     found, cloud = [], load("matplotlib.collections").PathCollection
     for axes in figure.axes:
@@ -222,13 +215,7 @@ def figures_of_fit(fit: str, labels: dict[Path, str], subject: Subject) -> list[
 def _figures(
     one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
 ) -> list[Markup]:
-    """Return the figures of a plot, which may show results of fits that the page has made.
-
-    Raises
-    ------
-    GaugeError
-        If there is nothing to draw.
-    """
+    """Return the figures of a plot, which may show results of fits that the page has made."""
     try:
         with exactly_of_tables():
             return _drawn(one, paths, labels, subject)
@@ -270,11 +257,6 @@ def _drawn(
     """Return a figure of all runs, or one of each run if the plot takes only one.
 
     Notes are shown below it, beside its cautions.
-
-    Raises
-    ------
-    GaugeError
-        If there is nothing to draw.
     """
     try:
         return [_figure(one, paths, labels, subject, notes)]

@@ -36,18 +36,7 @@ def joined(parts: Iterable[object], between: str = "") -> Markup:
 
 
 def element(name: str, /, *content: object, **attributes: object) -> Markup:
-    """Return an element of HTML or SVG.
-
-    Parameters
-    ----------
-    name : str
-        Name of the element.
-    *content : object
-        Its content; see `text`.
-    **attributes : object
-        Its attributes, with underscores for dashes and one at the end that is dropped, as in
-        ``class_``. None leaves an attribute out, and True gives it without a value.
-    """
+    """Return an element of HTML or SVG."""
     words = [name]
     for key, value in attributes.items():
         attribute = key.rstrip("_").replace("_", "-")

@@ -173,15 +173,7 @@ class Subject:
 
     @classmethod
     def of(cls, paths: Sequence[Path], folder: Path, skip: Skip | None) -> Subject:
-        """Return the runs and scans in directories.
-
-        Raises
-        ------
-        UsageError
-            If there is no run in one of them.
-        GaugeError
-            If a run.toml or scan.toml is damaged.
-        """
+        """Return the runs and scans in directories."""
         for path in paths:
             if not path.is_dir():
                 raise missing_run(path)

@@ -57,13 +57,7 @@ SECTIONS.register(FitsSection())
 
 
 def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Markup:
-    """Return the numbers that one quotes of a fit, its cautions, and its report to be unfolded.
-
-    Raises
-    ------
-    GaugeError
-        If the fit is not possible.
-    """
+    """Return the numbers that one quotes of a fit, its cautions, and its report to be unfolded."""
     skip = next((run.skip for run in subject.runs if run.path == path), subject.skip)
     options = {SKIP.name: skip} if SKIP in FITS[name].options else {}
     result = result_of(FITS[name], FittedEnsemble([path]), options)

@@ -58,18 +58,7 @@ MOST_COMPARED = 6
 
 
 def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
-    """Return the averages of the observables that a run has measured so far.
-
-    Returns
-    -------
-    dict of str to Estimate
-        Averages by the label of the quantity; tau_int is in measurements.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
-    """
+    """Return the averages of the observables that a run has measured so far."""
     return {name: average for name, average, *_ in _averages(_measured([run], parameters))}
 
 
@@ -117,23 +106,7 @@ class AveragesSummary:
 def averages_table(
     runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
 ) -> AveragesSummary:
-    """Return a table of the averages over chains with errors; tau_int is in updates.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Chains with the same parameters except for their seeds.
-    parameters : Parameters
-        Parameters of the first chain.
-    tau_exp : float, optional
-        Exponential autocorrelation time in updates, whose tail is added to all errors; see
-        `estimate`.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged.
-    """
+    """Return a table of the averages over chains with errors; tau_int is in updates."""
     measured = list(_measured(runs, parameters))
     found = list(_averages(measured, tau_exp))
     if not found:
@@ -285,21 +258,7 @@ class RunReports:
 def session_table(
     clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: EnergyUse
 ) -> Table:
-    """Return the time, the rate and the energy of a session.
-
-    Parameters
-    ----------
-    clock : Clock
-        Clock of the session.
-    chain : Chain
-        Chain at the end of the session; one of those that are updated together.
-    began : int
-        Number of updates done before the session.
-    times : mapping of str to float
-        Shares of the session's time, in seconds.
-    energy : EnergyUse
-        Energy that the devices have used in the session.
-    """
+    """Return the time, the rate and the energy of a session."""
     table = Table.grid(padding=(0, 2))
     elapsed = duration(time.monotonic() - clock.began)
     table.add_row("time", f"{elapsed} for {counted(chain.sweep - began, 'update')}")

@@ -62,20 +62,7 @@ ParametersLike = Parameters | Mapping[str, object] | str | os.PathLike[str] | No
 
 
 def named_values(wanted: ParametersLike, more: Mapping[str, object]) -> dict[str, object]:
-    """Return values for `Parameters.from_values` and `Execution.from_values`.
-
-    Parameters
-    ----------
-    wanted : Parameters, mapping, path or None
-        Parameters, a mapping of values by name, or the path of a run card.
-    more : mapping of str to object
-        Values that override those of `wanted`, unless they are None.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or the run card cannot be read.
-    """
+    """Return values for `Parameters.from_values` and `Execution.from_values`."""
     if wanted is None:
         values: dict[str, object] = {}
     elif isinstance(wanted, Parameters):
@@ -91,13 +78,7 @@ def named_values(wanted: ParametersLike, more: Mapping[str, object]) -> dict[str
 
 
 def flat(values: Mapping[str, object]) -> dict[str, object]:
-    """Return values with options beside the name of the action or algorithm, not in its table.
-
-    Raises
-    ------
-    UsageError
-        If a table has no name or an unknown key, or an option is given twice.
-    """
+    """Return values with options beside the name of the action or algorithm, not in its table."""
     found = {key.replace("-", "_"): value for key, value in values.items()}
     for kind, things in KINDS.items():
         table = found.get(kind)
@@ -127,16 +108,6 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
     """Read a run card, a TOML file with fields of `Parameters` and `Execution`, all optional.
 
     A ``run.toml`` can also be used as a run card.
-
-    Returns
-    -------
-    dict
-        Unchecked values, for `Parameters.from_values` and `Execution.from_values`.
-
-    Raises
-    ------
-    UsageError
-        If the run card cannot be read, is not valid TOML, or contains an unknown key.
     """
     try:
         values = parse_toml(read_text(Path(path), MAX_CARD))
@@ -156,13 +127,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
 
 
 def check_card(path: str | os.PathLike[str]) -> Parameters:
-    """Return the parameters of a run card, all of whose values have been checked.
-
-    Raises
-    ------
-    UsageError
-        If the card cannot be read, or a run with it would be refused.
-    """
+    """Return the parameters of a run card, all of whose values have been checked."""
     values = read_card(path)
     Execution.from_values(values)
     parameters = Parameters.from_values(values)
@@ -250,11 +215,6 @@ def commented(values: Mapping[str, object]) -> Iterator[str]:
     """Yield the lines of a run card with all options, each with its description as a comment.
 
     Options that are not given are comments themselves, with their defaults.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        Values by name, as plain numbers and text.
     """
     import tomli_w
 

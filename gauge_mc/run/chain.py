@@ -213,15 +213,7 @@ class Chain:
 
 
 def check_start(parameters: Parameters) -> None:
-    """Check that the start file exists and has the group and lattice of the parameters.
-
-    Raises
-    ------
-    UsageError
-        If the start file does not exist, has another group or lattice, or is a list for chains.
-    GaugeError
-        If the start file cannot be read or is damaged.
-    """
+    """Check that the start file exists and has the group and lattice of the parameters."""
     p = parameters
     if p.start in STARTS:
         return
@@ -238,17 +230,7 @@ def check_start(parameters: Parameters) -> None:
 
 
 def is_configuration(path: Path, parameters: Parameters, sweep: int) -> bool:
-    """Return whether the header of a file says that it is a configuration of a chain.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    parameters : Parameters
-        Parameters of the chain.
-    sweep : int
-        Number of updates after which it was written.
-    """
+    """Return whether the header of a file says that it is a configuration of a chain."""
     p = parameters
     try:
         header = open_configuration(path).header
@@ -387,20 +369,7 @@ VARYING = ("beta", "seed", "configs")
 
 
 def check_ladder(runs: Sequence[Parameters], scan: Path | None = None) -> None:
-    """Check that runs can exchange their replicas.
-
-    Parameters
-    ----------
-    runs : sequence of Parameters
-        Parameters of the runs.
-    scan : Path, optional
-        The scan to which they belong.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two, they have equal couplings, or differ in more than the coupling.
-    """
+    """Check that runs can exchange their replicas."""
     first = runs[0].values()
     if len(runs) < 2:
         whole = f"the whole scan with `{CommandLine('scan', output=scan)}`"

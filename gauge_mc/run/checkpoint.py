@@ -99,13 +99,7 @@ def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
 
 
 def read_state(path: Path) -> ChainState:
-    """Read the state of a checkpoint without checking the rest of the file.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be read or is damaged.
-    """
+    """Read the state of a checkpoint without checking the rest of the file."""
     with _reading(path) as file:
         file.seek(DIGEST_LINE)
         line = file.readline(LONGEST)
@@ -172,22 +166,7 @@ def _array(path: Path, file: BufferedReader, size: int) -> np.ndarray:
 def fitting(
     path: Path, arrays: Iterator[np.ndarray], expected: Iterable[tuple[np.dtype[Any], int]]
 ) -> Iterator[np.ndarray]:
-    """Pass on the arrays of a checkpoint, which must have the expected types and sizes.
-
-    Parameters
-    ----------
-    path : Path
-        Checkpoint file, for messages.
-    arrays : iterator of np.ndarray
-        The arrays, in the order in which they were saved.
-    expected : iterable of (dtype, int)
-        Type and number of elements of each array.
-
-    Raises
-    ------
-    GaugeError
-        If an array is missing, or has another type or size.
-    """
+    """Pass on the arrays of a checkpoint, which must have the expected types and sizes."""
     for dtype, size in expected:
         array = next(arrays, None)
         if array is None or array.dtype != dtype or array.size != size:
@@ -203,13 +182,7 @@ def _damaged(path: Path, reason: str) -> DamagedError:
 
 
 def parse_state(text: str | bytes) -> ChainState:
-    """Return the state of a chain from the JSON of its entries.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is not such a state.
-    """
+    """Return the state of a chain from the JSON of its entries."""
     state = ChainState(**parse_json(text))
     if not all(type(x) is int and 0 <= x < LARGE for x in (state.sweep, state.step)):
         raise ValueError("a number of updates is out of range")
@@ -254,18 +227,7 @@ Moment = tuple[int, bool]
 
 @contextmanager
 def replaced_together(paths: Sequence[Path]) -> Iterator[None]:
-    """Keep the last checkpoints of several runs until all new ones have been written.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The checkpoints, which exist, and which are replaced within the context.
-
-    Raises
-    ------
-    GaugeError
-        If the last ones cannot be kept.
-    """
+    """Keep the last checkpoints of several runs until all new ones have been written."""
     for path in paths:
         try:
             if not _previous(path).exists():  # which it does if writing new ones has just failed
@@ -278,18 +240,7 @@ def replaced_together(paths: Sequence[Path]) -> Iterator[None]:
 
 
 def restore_common(paths: Sequence[Path]) -> None:
-    """Restore the newest checkpoints that several runs have after the same update.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The checkpoints, each of which may be missing, or newer than that of another run.
-
-    Raises
-    ------
-    GaugeError
-        If a checkpoint is damaged, or there is no update after which all runs have one.
-    """
+    """Restore the newest checkpoints that several runs have after the same update."""
     found = [_by_moment(path) for path in paths]
     common = set.intersection(*(set(x) for x in found))
     if common:

@@ -126,13 +126,7 @@ def convert(
 
 
 def written_precision(source: Configuration, format: str, precision: str | None) -> str:
-    """Return the precision in which a configuration is written; see `convert`.
-
-    Raises
-    ------
-    UsageError
-        If the format is unknown, or does not support the group or the precision.
-    """
+    """Return the precision in which a configuration is written; see `convert`."""
     header = source.header
     width = precision or header.precision
     if not precision:
@@ -146,13 +140,7 @@ def written_precision(source: Configuration, format: str, precision: str | None)
 def write_converted(
     source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
 ) -> tuple[Configuration, FileComparison | None]:
-    """Write a configuration, and compare it with the source if wanted; see `convert`.
-
-    Raises
-    ------
-    WrittenWronglyError
-        If the links that are read back are not those of the source. The file is then removed.
-    """
+    """Write a configuration, and compare it with the source if wanted; see `convert`."""
     written = convert_configuration(source, out, precision, format, wrap)
     if not verify:
         return written, None

@@ -142,13 +142,7 @@ class Run:
         return dict(self.config_files())
 
     def unambiguous_configs(self) -> dict[int, Path]:
-        """Return the configuration files by update, in ascending order.
-
-        Raises
-        ------
-        GaugeError
-            If two files have the same number.
-        """
+        """Return the configuration files by update, in ascending order."""
         found: dict[int, Path] = {}
         for number, path in self.config_files():
             if number in found:
@@ -179,15 +173,7 @@ class Run:
         return self.exists() and self._has_work()
 
     def read(self) -> tuple[Parameters, list[SessionRecord]]:
-        """Read the parameters and the sessions from run.toml.
-
-        Raises
-        ------
-        UsageError
-            If the directory contains no run.toml.
-        GaugeError
-            If run.toml is damaged.
-        """
+        """Read the parameters and the sessions from run.toml."""
         if not self.exists():
             raise missing_run(self.path)
         try:
@@ -230,13 +216,6 @@ class Run:
 
         The record of the lock keeps the number of updates that the last holder has done. If the run
         has written no results by the end, everything that was created is removed again.
-
-        Raises
-        ------
-        UsageError
-            If the path is a file, or a directory with other content.
-        GaugeError
-            If another process holds the run lock; see `RunLock`.
         """
         self.check_place()
         folders = (self.path / "configs", self.checkpoint.parent)
@@ -267,24 +246,12 @@ class Run:
         return self.checkpoint.exists() or bool(self.configs()) or bool(self.tables())
 
     def check_place(self) -> None:
-        """Refuse a path at which there is something else than a run.
-
-        Raises
-        ------
-        UsageError
-            If the path is a file, or a directory with other content.
-        """
+        """Refuse a path at which there is something else than a run."""
         known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
         refuse_other_content(self.toml, known, self._has_work)
 
     def check_free(self) -> None:
-        """Refuse what `locked` refuses, without making or locking anything.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            See `locked`; also if nothing can be written at the path.
-        """
+        """Refuse what `locked` refuses, without making or locking anything."""
         self.check_place()
         refuse_in_use(self.lock)
         there = next(
@@ -304,22 +271,7 @@ def locked_or_removed(path: Path, made: Iterable[Path]) -> RunLock:
 
 
 def refuse_other_content(toml: Path, known: Set[str], has_work: Callable[[], bool] = bool) -> None:
-    """Refuse a path at which there is something else than a run or a scan.
-
-    Parameters
-    ----------
-    toml : Path
-        The file that a run or a scan has.
-    known : set of str
-        Names in the folder without it that attempts may have left, besides hidden ones.
-    has_work : callable
-        Function that returns whether the folder contains results.
-
-    Raises
-    ------
-    UsageError
-        If the path is a file, or a directory with other content.
-    """
+    """Refuse a path at which there is something else than a run or a scan."""
     folder = toml.parent
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; choose another --output.")
@@ -390,13 +342,7 @@ def run_of(folder: Path) -> Path:
 
 
 def newest_run(root: Path = RUNS) -> Run:
-    """Return the newest run in a folder; see `newness`.
-
-    Raises
-    ------
-    UsageError
-        If the directory contains no runs.
-    """
+    """Return the newest run in a folder; see `newness`."""
     runs = [path.parent for path in root.glob("*/run.toml")]
     if not runs:
         raise UsageError(f"There are no runs in {root}; name one.")
@@ -431,11 +377,6 @@ def chains_of(folder: Path) -> list[Path]:
 
     They are the runs beside it whose names differ by the number of the chain, and that are of the
     same ensemble.
-
-    Parameters
-    ----------
-    folder : Path
-        A run directory.
     """
     found, own = number_of_chain(folder), known_parameters(folder)
     if not found or not own:
@@ -449,13 +390,7 @@ def chains_of(folder: Path) -> list[Path]:
 
 
 def only_newest_run(root: Path = RUNS) -> Run:
-    """Return the newest run; see `newness`.
-
-    Raises
-    ------
-    UsageError
-        If there are no runs, or it is one of several chains of an ensemble.
-    """
+    """Return the newest run; see `newness`."""
     newest = newest_run(root)
     chains = chains_of(newest.path)
     if len(chains) > 1:

@@ -109,17 +109,6 @@ def rehearse(
 
     They are carried out without memory and kernels; see `RehearsalDevice`. It begins with the
     links that are measured, and is done twice, because scratch memory stays.
-
-    Parameters
-    ----------
-    observables : sequence of Observable
-        The observables, ready for the ensemble. Those that cannot be rehearsed do not count.
-    lattice, group, precision
-        Those of the links.
-    devices : Device or DeviceGroup
-        The devices of this process that share the lattice.
-    sharing : bool
-        Whether the observables share results, as those that a run measures along the way do.
     """
     real = DeviceGroup.of(devices)
     actors = [RehearsalDevice(device) for device in real.devices]
@@ -140,15 +129,7 @@ def rehearse(
 def memory_of(
     observable: Observable, lattice: Lattice, group: str, precision: str, pool: DevicePool
 ) -> MemoryForecast:
-    """Return the memory that a measurement takes on a pool of devices; see `rehearse`.
-
-    Parameters
-    ----------
-    observable, lattice, group, precision
-        See `rehearse`.
-    pool : DevicePool
-        Devices, or groups of devices, each of which measures a configuration at a time.
-    """
+    """Return the memory that a measurement takes on a pool of devices; see `rehearse`."""
 
     def job(devices: Devices, numbers: Sequence[int]) -> Generator[list[DeviceMemory], None, None]:
         for _ in numbers:
@@ -173,11 +154,6 @@ def memory_beside(observables: Iterable[Observable], field: Field) -> list[int]:
 
     It is that on each device of this process of all observables that may take much. If the lattice
     is shared by several processes, between which nothing can be rehearsed, it is 0.
-
-    Raises
-    ------
-    NoMemoryError
-        If a device has less.
     """
     several, devices = [o for o in observables if o.takes_memory], field.devices
     if not several or devices.processes.size > 1:
@@ -212,13 +188,7 @@ def _shortage(need: str, memory: DeviceMemory, otherwise: str) -> str:
 
 
 def refuse_shortage(forecast: MemoryForecast) -> None:
-    """Refuse a measurement for which a device has too little memory.
-
-    Raises
-    ------
-    NoMemoryError
-        If it has.
-    """
+    """Refuse a measurement for which a device has too little memory."""
     if forecast.shortage:
         raise NoMemoryError(forecast.shortage)
 
@@ -302,18 +272,7 @@ def free_disk(path: Path) -> int:
 
 
 def shortage(parts: Iterable[tuple[Path, int]]) -> tuple[Path, int, int] | None:
-    """Return the first disk on which there is too little space, or None.
-
-    Parameters
-    ----------
-    parts : iterable of (Path, int)
-        Folders, which need not exist yet, and the number of bytes that are needed in each.
-
-    Returns
-    -------
-    tuple of (Path, int, int) or None
-        A folder on the disk, the number of bytes needed there, and the number that is free.
-    """
+    """Return the first disk on which there is too little space, or None."""
     disks: dict[int, tuple[Path, int]] = {}
     for path, count in parts:
         disk = _existing(path).stat().st_dev
@@ -368,15 +327,7 @@ class DiskGuard:
         return cls(runs, config_bytes(p), twice * checkpoint_bytes(p), rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
-        """Return why the runs must stop now, in a sentence, or None.
-
-        Parameters
-        ----------
-        unwritten : int
-            Number of configurations that are on their way to the disk.
-        due : bool
-            Whether every run writes a configuration after the next update.
-        """
+        """Return why the runs must stop now, in a sentence, or None."""
         first, count = self.runs[0], len(self.runs)
         configs = unwritten + due * count
         parts = [

@@ -142,23 +142,7 @@ def describe(parameters: Parameters) -> str:
 
 @contextmanager
 def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
-    """Show the progress of a run.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Parameters of the run.
-    clock : Clock
-        Clock of the session.
-    console : Console
-        A quiet console shows nothing, a terminal or a notebook shows a live display, and any other
-        console shows plain lines.
-
-    Yields
-    ------
-    Report
-        Function to call after every update.
-    """
+    """Show the progress of a run."""
     if console.quiet:
         yield partial(_report, clock, None)
     elif console.is_jupyter:

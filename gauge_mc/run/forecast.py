@@ -100,24 +100,7 @@ def prospect(
     done: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
-    """Return how far a run comes.
-
-    Parameters
-    ----------
-    seconds : float
-        The time.
-    run : Run
-        The run directory, which need not exist.
-    parameters : Parameters
-        Parameters of the run.
-    observables : mapping of Measurement to Observable
-        Its measurements.
-    done : int
-        Number of updates done.
-    costs : tuple of float
-        Time of an update; that of all measurements and snapshots after an update, on average; and
-        the error of the former, or None.
-    """
+    """Return how far a run comes."""
     p, (update, rest, error) = parameters, costs
     early, whole, count = max(0, p.thermalize - done), update + rest, seconds / update
     if count > early:
@@ -247,21 +230,6 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     Nothing is written. An existing run is not continued, but the work that it has done is
     subtracted, and updates are tried on its links, of which solvers take as long as later. With a
     time limit also the errors are told that averages are expected to have after it.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        Fields of `Parameters` and `Execution` by name, as for `gauge_mc.generate`.
-
-    Returns
-    -------
-    Forecast or None
-        None in processes other than the root.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If the run could not be begun or continued.
     """
     request, processes = RunRequest(values), find_processes()
     e = request.execution
@@ -350,24 +318,7 @@ def try_out(
     devices: DeviceGroup,
     checkpoint: Path | None = None,
 ) -> RunCosts:
-    """Try a few updates and measurements in memory. All processes call this function.
-
-    Parameters
-    ----------
-    runs : sequence of Parameters
-        Parameters of runs that are updated together, which differ only in couplings and seed.
-    observables : mapping of Measurement to Observable
-        Observables that the runs measure along the way.
-    devices : DeviceGroup
-        The devices that share the lattice.
-    checkpoint : Path, optional
-        A checkpoint of a single run, whose links are then updated instead of random ones.
-
-    Raises
-    ------
-    GaugeError
-        If the devices have too little memory, or the checkpoint cannot be read.
-    """
+    """Try a few updates and measurements in memory. All processes call this function."""
     p, free = runs[0], sum(device.free_bytes() for device in devices.devices)
     compile_kernels(p, observables.values(), devices, resumed=False, several=len(runs) > 1)
     # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which

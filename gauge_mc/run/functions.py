@@ -170,14 +170,7 @@ class Catalogue:
     """Measurements of the user-defined observables."""
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
-        """Return the observables that a run measures.
-
-        Raises
-        ------
-        UsageError
-            If one of the observables is neither registered nor user-defined, or one of its options
-            is unknown or invalid.
-        """
+        """Return the observables that a run measures."""
         chosen = {}
         for item in parameters.measure:
             name = item.observable
@@ -196,13 +189,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, lattice: Lattice, given: Iterable[ObservableLike]) -> Catalogue:
-        """Return the catalogue with the given user-defined observables.
-
-        Raises
-        ------
-        UsageError
-            If two observables have the same name, or a name cannot be used for a table.
-        """
+        """Return the catalogue with the given user-defined observables."""
         own: dict[str, Observable] = {}
         measure = []
         for item in given:
@@ -217,13 +204,7 @@ class Catalogue:
 
 
 def observable_along(item: Measurement, parameters: Parameters) -> Observable:
-    """Return the registered observable of a measurement of a run, with its options.
-
-    Raises
-    ------
-    UsageError
-        If an option is unknown or invalid, or the observable needs to see a configuration first.
-    """
+    """Return the registered observable of a measurement of a run, with its options."""
     kind, known = OBSERVABLES[item.observable], options_of_observable(item.observable)
     given = parse_options(known, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
@@ -255,22 +236,7 @@ def options_of_observable(name: str) -> tuple[Option, ...]:
 
 
 def check_folders(file: Path, parameters: Parameters, values: Mapping[str, object]) -> None:
-    """Refuse folders anywhere to which measurements write, unless the user states them as well.
-
-    Parameters
-    ----------
-    file : Path
-        The file that has the parameters, which may be somebody else's.
-    parameters : Parameters
-        Its parameters.
-    values : mapping of str to object
-        Values of the user by name.
-
-    Raises
-    ------
-    UsageError
-        If such a folder is named by an absolute path, or by one that leads upwards.
-    """
+    """Refuse folders anywhere to which measurements write, unless the user states them as well."""
     advice = f"add --measure {quote(str(parameters.values()['measure']))} to allow it"
     for one in () if "measure" in values else parameters.measure:
         known = options_of_observable(one.observable) if one.observable in OBSERVABLES else ()
@@ -278,23 +244,7 @@ def check_folders(file: Path, parameters: Parameters, values: Mapping[str, objec
 
 
 def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> Observable:
-    """Return a user-defined observable for fields on a lattice.
-
-    Parameters
-    ----------
-    what : function, subclass of Observable or Observable
-        Function of a field, or observable of the user.
-    lattice : Lattice
-        Extents of the lattice.
-    **options : object
-        Options of `Observable.for_lattice`. Functions and instances have none.
-
-    Raises
-    ------
-    UsageError
-        If this is not an observable, its name cannot be used for a table, or an option is unknown
-        or invalid.
-    """
+    """Return a user-defined observable for fields on a lattice."""
     if isinstance(what, type) and issubclass(what, Observable):
         observable = what.for_lattice(lattice, **options)
     elif isinstance(what, Observable) or callable(what):

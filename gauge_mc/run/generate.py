@@ -159,14 +159,7 @@ def generate_chains(
 
 
 def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, object]]:
-    """Return the values of `Parameters` and `Execution` for each of several chains.
-
-    Raises
-    ------
-    UsageError
-        If there are no chains, more than `MAX_CHAINS` or fewer than starts, or a value is
-        invalid.
-    """
+    """Return the values of `Parameters` and `Execution` for each of several chains."""
     if not 1 <= chains <= MAX_CHAINS:
         raise UsageError(f"chains must lie between 1 and {MAX_CHAINS}, not {chains}.")
     base = RunRequest(values).run.path
@@ -188,26 +181,7 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
 def generate_together(
     requests: Sequence[Mapping[str, object]], progress: bool = False
 ) -> list[RunResult]:
-    """Generate several ensembles on one device, in batches of those that can be updated together.
-
-    Parameters
-    ----------
-    requests : sequence of mapping
-        For each run, fields of `Parameters` and `Execution` by name. All have the same `Execution`
-        except for `output`.
-    progress : bool
-        Whether to show progress and a summary.
-
-    Returns
-    -------
-    list of RunResult
-        In the order of the requests. If the session is stopped, also for runs that have not begun.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `generate`; also if there are several devices or processes.
-    """
+    """Generate several ensembles on one device, those together that can be."""
     return conduct([RunRequest(values) for values in requests], progress=progress)
 
 
@@ -220,28 +194,7 @@ def conduct(
     on_update: OnUpdate | None = None,
     progress: bool = True,
 ) -> list[RunResult]:
-    """Begin or continue runs, in batches of those that can be updated together.
-
-    Parameters
-    ----------
-    requests : sequence of RunRequest
-        Requests with the same `Execution` except for `output`.
-    on_update : callable, optional
-        See `SessionPlan`; for a single run.
-    progress : bool
-        Whether to show progress and a summary.
-
-    Returns
-    -------
-    list of RunResult
-        In the order of the requests. If the session is stopped, also for runs that have not begun.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `gauge_mc.generate`; also if several runs are requested for several devices or
-        processes.
-    """
+    """Begin or continue runs, in batches of those that can be updated together."""
     e, several = requests[0].execution, len(requests) > 1
     runs = {request.run: request for request in requests}
     processes = find_processes()

@@ -124,13 +124,7 @@ class RunLock:
             ) from error
 
     def record(self, holder: Holder) -> None:
-        """Write the holder and its progress to the lock file, where other processes can read them.
-
-        Raises
-        ------
-        GaugeError
-            If the lock file cannot be written, for instance because the disk is full.
-        """
+        """Write the holder and its progress to the lock file, for other processes."""
         self.holder = holder
         text = json.dumps(dataclasses.asdict(holder)).ljust(RECORD_BYTES - 1) + "\n"
         try:
@@ -187,13 +181,7 @@ def is_locked(path: Path) -> bool:
 
 
 def refuse_in_use(path: Path) -> None:
-    """Refuse a lock that is held, as `RunLock` does, without taking it.
-
-    Raises
-    ------
-    GaugeError
-        If this or another process holds the lock.
-    """
+    """Refuse a lock that is held, as `RunLock` does, without taking it."""
     if is_locked(path):
         raise _in_use(path, read_holder(path))
 

@@ -97,15 +97,7 @@ class RunLog:
     """Directory of a run or a scan."""
 
     def add(self, event: str, level: str = INFO, **fields: Any) -> None:
-        """Append an entry; nothing happens if that is not possible.
-
-        Parameters
-        ----------
-        event, level : str
-            See `LogEntry`.
-        **fields : object
-            Further keys, with values that JSON has; those that are None are left out.
-        """
+        """Append an entry; nothing happens if that is not possible."""
         known = {name: value for name, value in fields.items() if value is not None}
         entry = {"time": now(), "level": level, "event": event, **known}
         line = json.dumps(entry, ensure_ascii=False).encode(errors="replace")
@@ -173,20 +165,7 @@ def command_line() -> str:
 
 @contextmanager
 def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, Any]]:
-    """Log that a session of this process begins and how it ends.
-
-    Parameters
-    ----------
-    logs : sequence of RunLog
-        Logs of the runs of the session.
-    **fields : object
-        Further facts that are known when it begins.
-
-    Yields
-    ------
-    dict of str to object
-        Facts that are known when it ends, to which the context adds. The key ``ended`` says how.
-    """
+    """Log that a session of this process begins and how it ends."""
     about = {"version": __version__, "process": os.getpid(), "host": platform.node()}
     for log in logs:
         log.add(SESSION, **{"command": command_line(), **about, **fields})

@@ -367,21 +367,7 @@ def default_table(
     kind: LinkKind = STATED_KIND,
     number: str | None = None,
 ) -> Path:
-    """Return the table that `measure` writes by default.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        A run, or configuration files; the newest run if there are none.
-    observable : str
-        Name of the observable.
-    again : bool
-        Whether configurations are made again for it.
-    kind : LinkKind
-        Extents and group, if configuration files themselves do not state them.
-    number : str, optional
-        See `measure`.
-    """
+    """Return the table that `measure` writes by default."""
     if not again:
         return find_ensemble(paths, kind, number).table(observable)
     run = _run_of(paths)
@@ -509,17 +495,7 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
 
 
 def of_others(path: Path, observable: str, others: int, done: int) -> list[str]:
-    """Return a sentence about what another version has measured, if they have measured anything.
-
-    Parameters
-    ----------
-    path : Path
-        Table.
-    observable : str
-        Name of the observable.
-    others, done : int
-        Number of configurations that another version has measured, and of all in the table.
-    """
+    """Return a sentence about what another version has measured, if they have measured anything."""
     command = command_line()
     how = f"{command} --again" if command.startswith("gauge-mc ") else "measure(..., again=True)"
     sentence = (

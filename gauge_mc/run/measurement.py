@@ -52,11 +52,6 @@ class Measurement:
         options of the observable, as in ``flow:50:to=6.5:slices``. After the interval, a colon
         before a digit belongs to the value of an option, as in
         ``wilson-loops:20:smear=ape:0.2x25``.
-
-        Raises
-        ------
-        UsageError
-            If the interval is not a whole number, or is below 1.
         """
         name, colon, rest = text.partition(":")
         words = re.split(r":(?![0-9])", rest) if colon else []
@@ -70,20 +65,7 @@ class Measurement:
 
     @classmethod
     def of_table(cls, name: str, table: object) -> Measurement:
-        """Return a measurement from a table of a run card, or from an interval.
-
-        Parameters
-        ----------
-        name : str
-            Name of the observable.
-        table : mapping of str to object, or int
-            Options by name, and the interval as ``every``; or the interval alone.
-
-        Raises
-        ------
-        UsageError
-            If the interval is not a whole number, or a value is not one that text can state.
-        """
+        """Return a measurement from a table of a run card, or from an interval."""
         options = dict(table) if isinstance(table, Mapping) else {EVERY: table}
         every = options.pop(EVERY, 1)
         if isinstance(every, bool) or not isinstance(every, int):
@@ -123,25 +105,7 @@ class AddedMeasurements(tuple[Measurement, ...]):
 
 
 def measurements(value: object) -> tuple[Measurement, ...]:
-    """Read measurements from a list, a mapping, text with commas, or `NO_MEASUREMENT`.
-
-    Parameters
-    ----------
-    value : object
-        A mapping has tables of options, or intervals, by observable, as in run cards.
-
-    Returns
-    -------
-    tuple of Measurement
-        Sorted by name.
-
-    Raises
-    ------
-    ValueError
-        If the value is of another type.
-    UsageError
-        If a measurement is invalid, or an observable is named twice.
-    """
+    """Read measurements from a list, a mapping, text with commas, or `NO_MEASUREMENT`."""
     if isinstance(value, AddedMeasurements):
         return value
     if isinstance(value, Mapping):
@@ -163,13 +127,5 @@ def measurements(value: object) -> tuple[Measurement, ...]:
 
 
 def is_due(done: int, every: int) -> bool:
-    """Return whether something that happens at an interval is due.
-
-    Parameters
-    ----------
-    done : int
-        Number of updates after thermalisation.
-    every : int
-        Interval in updates.
-    """
+    """Return whether something that happens at an interval is due."""
     return done > 0 and done % every == 0

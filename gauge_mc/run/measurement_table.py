@@ -106,13 +106,7 @@ class Ensemble:
         return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
 
     def chosen(self, every: int, skip: int) -> Ensemble:
-        """Return the ensemble of every N-th configuration after a number.
-
-        Raises
-        ------
-        UsageError
-            If none is left, or `every` is below 1.
-        """
+        """Return the ensemble of every N-th configuration after a number."""
         later = [pair for pair in self.files.items() if not skip or pair[0] > skip]
         files = dict(later[every - 1 :: every] if every > 0 else [])
         if not files:
@@ -131,12 +125,6 @@ class Ensemble:
         """Read a configuration, and return it with the digest of its links in the file.
 
         If an extent is odd, there are periodic copies of it in the field.
-
-        Raises
-        ------
-        GaugeError
-            If the configuration cannot be read, is damaged, or has another group or lattice than
-            the ensemble.
         """
         configuration = self.open(number)
         header = configuration.header
@@ -151,29 +139,7 @@ class Ensemble:
 def find_ensemble(
     targets: Sequence[Path], kind: LinkKind = STATED_KIND, number: str | None = None
 ) -> Ensemble:
-    """Find the configurations to measure on.
-
-    Parameters
-    ----------
-    targets : sequence of Path
-        A run directory, a folder of configurations, or configuration files. If it is empty, the
-        newest run in ``runs/`` is taken.
-    kind : LinkKind
-        Extents and group, if configuration files themselves do not state them.
-    number : str, optional
-        Regular expression whose first group, in the name of a file, is its number; see
-        `Ensemble.files` for what it is otherwise.
-
-    Raises
-    ------
-    UsageError
-        If the run does not exist, or two of the given files have the same number; if `number` is
-        not a regular expression with a group that is a whole number in the names of all files; or
-        if a kind or `number` is given for a run.
-    GaugeError
-        If there are no configurations, a file cannot be read or has another group or lattice than
-        the others, or two configurations of the run have the same number.
-    """
+    """Find the configurations to measure on."""
     if targets and not any(target.is_dir() for target in targets):
         return _ensemble_of_files(targets, kind, number)
     if len(targets) > 1:
@@ -274,13 +240,7 @@ def _numbers_by_pattern(paths: Sequence[Path], text: str) -> Iterator[int]:
 
 
 def refuse_kind(kind: LinkKind, number: str | None, what: str) -> None:
-    """Refuse what only files of other programs need: extents, a group, numbers in their names.
-
-    Raises
-    ------
-    UsageError
-        If there is any.
-    """
+    """Refuse what only files of other programs need: extents, a group, numbers in their names."""
     kind.refuse(what)
     if number is not None:
         raise UsageError(
@@ -336,12 +296,6 @@ class MeasurementTask:
         """Measure the remaining configurations, and yield the number of each one when it is done.
 
         The table does not depend on the number of devices in the pool.
-
-        Raises
-        ------
-        GaugeError
-            If a configuration cannot be read, or the table cannot be written. The table keeps the
-            results up to that point.
         """
         measured = pool.results(partial(self._measured, precision), self.left)
         for number, (records, digest) in zip(self.left, measured, strict=True):
@@ -376,30 +330,7 @@ class MeasurementTask:
 def measuring(
     ensemble: Ensemble, observable: Observable, path: Path, precision: str, again: bool = False
 ) -> Iterator[MeasurementTask]:
-    """Prepare a measurement: open the table, and determine what remains to be measured.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The configurations.
-    observable : Observable
-        The observable, with its options.
-    path : Path
-        Table file. It is created if necessary.
-    precision : str
-        Precision of the links in memory.
-    again : bool
-        Whether to begin a new table if not all rows of the present one are known to be of this
-        version. The present one is kept under another name.
-
-    Raises
-    ------
-    UsageError
-        If the table belongs to another measurement or another ensemble, or to other links under the
-        same numbers.
-    GaugeError
-        If the table is damaged or cannot be written, or another process is writing to it.
-    """
+    """Prepare a measurement: open the table, and determine what remains to be measured."""
     how = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
     header = {**observable.header, **ensemble.metadata, "measured in": how}
     refuse_place(path)
@@ -500,11 +431,6 @@ def _put_aside(path: Path, observable: Observable) -> Path | None:
     """Rename a table and its secondary tables, if not all rows are known to be of this version.
 
     The new name is followed by a number, so that no file is replaced.
-
-    Returns
-    -------
-    Path or None
-        The new name of the table; None if it has not been renamed.
     """
     if not path.exists() or _is_empty(path, observable):
         return None
@@ -561,18 +487,7 @@ def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str])
 
 
 def _compare_links(path: Path, ensemble: Ensemble, done: Sequence[int]) -> tuple[int, ...]:
-    """Check that the rows of a table belong to these files and not to others of the same numbers.
-
-    Returns
-    -------
-    tuple of int
-        Numbers of the rows that cannot be compared, because an earlier version has written them.
-
-    Raises
-    ------
-    UsageError
-        If the table has rows of other links, or numbers these files differently.
-    """
+    """Check that the rows of a table belong to these files, and not to others."""
     origins = read_table(path).origins
     unknown = tuple(number for number in done if number not in origins)
     for number, file in ensemble.files.items():

@@ -511,13 +511,6 @@ def _read(values: Mapping[str, object], before: Parameters | None = None) -> dic
     """Return the parameters that values give, with their types.
 
     Options of the action and of the algorithm join these.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        Values by name; other keys are ignored.
-    before : Parameters, optional
-        Parameters of which the action and the algorithm are taken if they are not named.
     """
     read = converted(Parameters, values)
     actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]

@@ -61,15 +61,7 @@ class StoredChain:
 
     @classmethod
     def of(cls, run: Run) -> StoredChain:
-        """Return the chain of a run, with its stored configurations.
-
-        Raises
-        ------
-        UsageError
-            If there is no run, or it has not begun.
-        GaugeError
-            If its files are damaged.
-        """
+        """Return the chain of a run, with its stored configurations."""
         run.read()
         if not run.checkpoint.exists():
             raise UsageError(f"The run {run.path} has no checkpoint yet; generate some updates.")
@@ -140,13 +132,7 @@ class StoredChain:
         return self.distance(numbers) + self.distance(comparison)
 
     def refuse_later(self, numbers: Sequence[int]) -> None:
-        """Refuse updates that the run has not done.
-
-        Raises
-        ------
-        UsageError
-            If there are some.
-        """
+        """Refuse updates that the run has not done."""
         if max(numbers) > self.state.sweep:
             raise UsageError(
                 f"The run {self.run.path} has done {self.state.sweep} updates, so that update "
@@ -160,15 +146,7 @@ class StoredChain:
         )
 
     def taken_up(self, place: int, devices: DeviceGroup) -> Chain:
-        """Return the chain as it was at one of its places.
-
-        Raises
-        ------
-        UsageError
-            If the file at which the run was started does not exist.
-        GaugeError
-            If the configuration is damaged, or has other links than the run stores.
-        """
+        """Return the chain as it was at one of its places."""
         p = self.parameters
         if place == START:
             return Chain.begin(p, devices)
@@ -180,13 +158,7 @@ class StoredChain:
         return Chain(p, field, random, place, self.state.tuning)
 
     def check(self, number: int) -> None:
-        """Refuse a file whose header does not say that it is a configuration of the run.
-
-        Raises
-        ------
-        GaugeError
-            If the header says something else.
-        """
+        """Refuse a file whose header does not say that it is a configuration of the run."""
         path = self.files[number]
         if not is_configuration(path, self.parameters, number):
             raise GaugeError(
@@ -214,31 +186,7 @@ class Regeneration:
         together: int,
         stored: Mapping[int, Path],
     ) -> Iterator[dict[int, Path]]:
-        """Make and write configurations, except those that are stored.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Updates.
-        folder : Path
-            Folder for the files.
-        format : str
-            File format.
-        together : int
-            Number of files to write before they are yielded.
-        stored : mapping of int to Path
-            Files that are there, by update, which are yielded with the others in their order.
-
-        Yields
-        ------
-        dict of int to Path
-            Files by update.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            See `StoredChain.taken_up` and `Chain.write`.
-        """
+        """Make and write configurations, except those that are stored."""
         with BackgroundWriter() as writer:
             written: dict[int, Path] = {}
             made = self.made(number for number in numbers if number not in stored)
@@ -256,13 +204,7 @@ class Regeneration:
                 yield written
 
     def made(self, numbers: Iterable[int]) -> Iterator[Chain]:
-        """Yield the chain after each of some updates, in ascending order.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            See `StoredChain.taken_up`.
-        """
+        """Yield the chain after each of some updates, in ascending order."""
         compile_kernels(self.chain.parameters, (), self.devices, resumed=False)
         batch: Batch | None = None
         for number in sorted({*numbers}):
@@ -280,20 +222,7 @@ class Regeneration:
             self.compare(self.chain, self.chain.compared)
 
     def compare(self, stored: StoredChain, number: int) -> None:
-        """Make a configuration again and compare its links with those that are stored.
-
-        Parameters
-        ----------
-        stored : StoredChain
-            The chain with this configuration.
-        number : int
-            Its update.
-
-        Raises
-        ------
-        GaugeError
-            If the links differ.
-        """
+        """Make a configuration again and compare its links with those that are stored."""
         stored.check(number)
         path = stored.files[number]
         for chain in self.made([number]):
@@ -433,13 +362,7 @@ def regenerate(
 
 
 def update_numbers(text: Updates) -> tuple[int, ...]:
-    """Read updates: numbers and ranges ``FIRST:LAST:STEP``, separated by commas.
-
-    Raises
-    ------
-    UsageError
-        If the text has another form, or a number is not positive.
-    """
+    """Read updates: numbers and ranges ``FIRST:LAST:STEP``, separated by commas."""
     words = str(text).split(",") if isinstance(text, str | int) else map(str, text)
     found = sorted({x for word in words for x in _range(word.strip())})
     if not found:

@@ -66,14 +66,7 @@ class RunRequest:
         return catalogue.measured(named)
 
     def parameters(self) -> Parameters:
-        """Return the parameters of the run, which may exist already.
-
-        Raises
-        ------
-        UsageError
-            If the run exists and its parameters differ from the given ones, or it does not exist
-            and nothing of its physics is given.
-        """
+        """Return the parameters of the run, which may exist already."""
         run = self.run
         if not run.begun():
             return self._to_begin()
@@ -104,25 +97,13 @@ class RunRequest:
         return replace(self, values={**values, **self.values}).new_parameters
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
-        """Return the observables that the run measures, as in the tables that it has.
-
-        Raises
-        ------
-        UsageError
-            If the run measures a user-defined observable that the request lacks.
-        """
+        """Return the observables that the run measures, as in the tables that it has."""
         chosen = self._catalogue(parameters).chosen(parameters)
         table = self.run.table
         return {item: each.as_in(table(item.observable)) for item, each in chosen.items()}
 
     def checked(self) -> Parameters:
-        """Return the parameters of the run; refuse a run that cannot be begun.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            See `parameters`, `chosen` and `check_start`.
-        """
+        """Return the parameters of the run; refuse a run that cannot be begun."""
         parameters = self.parameters()
         if not self.run.begun():
             check_start(parameters)
@@ -208,26 +189,7 @@ def compile_kernels(
     resumed: bool,
     several: bool = False,
 ) -> None:
-    """Compile the kernels of a run that are not in the cache.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Parameters of the run.
-    observables : iterable of Observable
-        The observables that the run measures.
-    devices : DeviceGroup
-        The devices to compile for.
-    resumed : bool
-        Whether the run continues from a checkpoint.
-    several : bool
-        Whether the run is one of several of a batch.
-
-    Raises
-    ------
-    GaugeError
-        If a kernel cannot be compiled.
-    """
+    """Compile the kernels of a run that are not in the cache."""
     p, device = parameters, devices.devices[0]
     devices.compute(p.strict)
     # Extents in space decide about the lanes; few time slices take next to no memory.

@@ -232,21 +232,6 @@ def carry_out(work: SessionPlan) -> tuple[tuple[Chain, ...], str | None]:
     """Carry out the remaining part of a run, or of all runs of a batch.
 
     In an MPI job all processes call this function; the root decides when to write checkpoints.
-
-    Returns
-    -------
-    tuple of Chain
-        Chains at the end of the session, one per run.
-    str or None
-        Reason why the session stopped before the end of the run; None if the run is complete.
-
-    Raises
-    ------
-    GaugeError
-        If files of a run are damaged or cannot be written, or a disk is full. A checkpoint of what
-        was done is written if possible, otherwise the last one remains valid.
-    Exception
-        If a user's function raises an exception. A checkpoint is written before.
     """
     with ExitStack() as files:
         with work.times.of("start"):
@@ -310,13 +295,7 @@ class Session:
         files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:
-        """Update, measure and write until the run is complete or there is a reason to stop.
-
-        Returns
-        -------
-        str or None
-            Reason why the session stopped before the end of the run; None if the run is complete.
-        """
+        """Update, measure and write until the run is complete or there is a reason to stop."""
         batch, parameters = self.batch, self._work.parameters
         processes = self._work.devices.processes
         if not self._measured:
@@ -548,17 +527,7 @@ class RunOutput:
     def open_tables(
         self, files: ExitStack, observables: Mapping[Measurement, Observable], written: int
     ) -> None:
-        """Open the tables, and remove rows and configurations later than the checkpoint.
-
-        Parameters
-        ----------
-        files : ExitStack
-            Context that closes the tables.
-        observables : mapping of Measurement to Observable
-            Observables that the run measures along the way.
-        written : int
-            Update up to which the checkpoint expects results.
-        """
+        """Open the tables, and remove rows and configurations later than the checkpoint."""
         run, parameters = self.task.run, self.task.parameters
         for item, observable in observables.items():
             metadata = provenance(parameters)
@@ -582,17 +551,7 @@ class RunOutput:
                 path.unlink()
 
     def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
-        """Append records to a table.
-
-        Parameters
-        ----------
-        item : Measurement
-            The measurement that the records belong to.
-        sweeps : sequence of int
-            The update of each measurement.
-        records : Records
-            The records of each measurement.
-        """
+        """Append records to a table."""
         table = self._tables[item, ""]
         if isinstance(records, np.ndarray):
             numbers = np.repeat(sweeps, records.shape[1]).tolist()
@@ -634,13 +593,7 @@ class RunOutput:
         self._tables.clear()
 
     def record(self, **progress: Any) -> None:
-        """Record the progress in the lock file, where other processes can read it.
-
-        Parameters
-        ----------
-        **progress : object
-            Values of a `Holder` besides the number of updates; the others are as before.
-        """
+        """Record the progress in the lock file, where other processes can read it."""
         if lock := self.task.lock:
             lock.record(replace(lock.holder, sweep=self.chain.sweep, **progress))
 
@@ -657,13 +610,7 @@ def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
 
 
 def refuse_leftovers(tasks: Iterable[ChainTask]) -> None:
-    """Check that run directories without checkpoints contain no results.
-
-    Raises
-    ------
-    GaugeError
-        If a directory contains results.
-    """
+    """Check that run directories without checkpoints contain no results."""
     for task in tasks:
         run = task.run
         tables = [run.table(item.observable) for item in task.parameters.recorded]

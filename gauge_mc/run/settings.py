@@ -81,13 +81,7 @@ def options_of(settings: type[Any]) -> dict[str, Option]:
 
 
 def converted(settings: type[Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the values whose keys are fields of a data class, converted to their types.
-
-    Raises
-    ------
-    UsageError
-        If a value has the wrong type, or is a number outside of the bounds.
-    """
+    """Return the values whose keys are fields of a data class, converted to their types."""
     result = {}
     for field in dataclasses.fields(settings):
         if field.name in values:
@@ -105,13 +99,7 @@ def converted(settings: type[Any], values: Mapping[str, object]) -> dict[str, An
 
 
 def check_bounds(settings: Any) -> None:
-    """Refuse numbers outside of the bounds that the fields of a data class declare.
-
-    Raises
-    ------
-    UsageError
-        If a number is out of bounds.
-    """
+    """Refuse numbers outside of the bounds that the fields of a data class declare."""
     for name, option in options_of(type(settings)).items():
         value = getattr(settings, name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -123,13 +111,7 @@ def _type(field: dataclasses.Field[Any]) -> str:
 
 
 def parse_duration(value: object) -> float:
-    """Convert a time ``HH:MM:SS`` to seconds. The hours may have up to nine digits.
-
-    Raises
-    ------
-    UsageError
-        If the value does not have this form.
-    """
+    """Convert a time ``HH:MM:SS`` to seconds. The hours may have up to nine digits."""
     words = str(value).split(":")
     if len(words) != 3 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise UsageError(
@@ -144,13 +126,7 @@ SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def parse_time(value: float | str, flag: str) -> float:
-    """Read a time such as ``90`` in seconds, ``10m`` or ``10min``, ``1.5h`` or ``HH:MM:SS``.
-
-    Raises
-    ------
-    UsageError
-        If it is not a positive time; the message begins with the option.
-    """
+    """Read a time such as ``90`` in seconds, ``10m`` or ``10min``, ``1.5h`` or ``HH:MM:SS``."""
     digits = str(value).strip().lower()
     match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|m|min|h|d)?", digits)
     with suppress(UsageError):
@@ -223,13 +199,7 @@ def start_of_chain(start: str, chain: int) -> str:
 
 
 def check_starts(start: str, chains: int) -> None:
-    """Refuse a list of more starts than there are chains.
-
-    Raises
-    ------
-    UsageError
-        If there are too few chains.
-    """
+    """Refuse a list of more starts than there are chains."""
     if (number := len(listed_starts(start))) > max(chains, 1):
         raise UsageError(
             f"--start {start} names the starts of {number} chains; add --chains {number}, or "

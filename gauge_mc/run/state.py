@@ -64,13 +64,7 @@ class Stop:
             interruption.forget()
 
     def __call__(self, seconds_to_stop: float) -> str | None:
-        """Return the reason to stop now, or None.
-
-        Parameters
-        ----------
-        seconds_to_stop : float
-            Time in seconds that stopping would take.
-        """
+        """Return the reason to stop now, or None."""
         if self._signal is None and time.monotonic() + seconds_to_stop >= self._deadline:
             return TIME_LIMIT
         return self._signal
@@ -164,21 +158,7 @@ def updates_there(run: Run, parameters: Parameters) -> int:
 def state_of(
     run: Run, parameters: Parameters, saved: int, begun: bool = True, failed: bool = False
 ) -> RunState:
-    """Return the state of a run, as any process sees it.
-
-    Parameters
-    ----------
-    run : Run
-        The run directory.
-    parameters : Parameters
-        Parameters of the run.
-    saved : int
-        Number of updates in the checkpoint; see `saved_updates`.
-    begun : bool
-        Whether the run has begun.
-    failed : bool
-        Whether its latest session failed.
-    """
+    """Return the state of a run, as any process sees it."""
     holder, at_work = run.holder()
     sweeps = parameters.updates
     state = RUNNING if at_work else FAILED if failed else STOPPED if begun else WAITING

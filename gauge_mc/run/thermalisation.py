@@ -154,11 +154,6 @@ def found_thermalisation(folder: Path) -> Thermalisation:
     The rule is that of `gauge_mc.analysis.timeseries.thermalisation`, and the series
     that thermalises last decides. If there is a chain from another start, nothing is kept before
     both agree; see `gauge_mc.run.thermalisation`. Damaged tables are ignored.
-
-    Parameters
-    ----------
-    folder : Path
-        A run directory, or any folder with tables of one chain.
     """
     return _found(folder, stamps_of(folder), compared_starts(folder))
 
@@ -314,17 +309,7 @@ def run_cautions(runs: Iterable[Path], skip: Skip | None) -> Iterator[Caution]:
 def series_cautions(
     tables: Mapping[Path, TableData], skip: Skip | None, every_column: bool = False
 ) -> list[Caution]:
-    """Return cautions about chains that have not thermalised or are too short, the worst first.
-
-    Parameters
-    ----------
-    tables : mapping of Path to TableData
-        The tables that a result is made from, by their files.
-    skip : int, str or None
-        Last update that is left out, or `AUTO`; None if none can be left out.
-    every_column : bool
-        Whether all columns enter the result whose averages are shown, not only the main one.
-    """
+    """Return cautions about chains that have not thermalised or are too short, the worst first."""
     found: list[tuple[float, Caution]] = []
     for path, table in tables.items():
         cut = last_skipped(path.parent, skip or 0)
@@ -366,11 +351,6 @@ def compared_starts(folder: Path) -> StartComparison | None:
     the start, the seed and the length. All series that tell whether a chain has thermalised are
     compared, by the rule of `gauge_mc.analysis.timeseries.agreement`. Damaged tables are
     ignored.
-
-    Parameters
-    ----------
-    folder : Path
-        A run directory.
     """
     found = number_of_chain(folder)
     own = known_parameters(folder) if found else None

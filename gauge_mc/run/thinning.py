@@ -61,13 +61,7 @@ class RemovedConfigurations:
 
     @classmethod
     def of(cls, run: Run, parameters: Parameters) -> RemovedConfigurations:
-        """Read the record of a run; it has none unless it was thinned.
-
-        Raises
-        ------
-        GaugeError
-            If the record is damaged.
-        """
+        """Read the record of a run; it has none unless it was thinned."""
         return cls(parameters, read_rules(run, parameters.updates, parameters.separation - 1))
 
     def __contains__(self, sweep: int) -> bool:
@@ -107,11 +101,6 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
     """Read the rules in the record of a run, none of which may tell of later updates than it has.
 
     A run whose number of configurations was lowered may have done more updates than these.
-
-    Raises
-    ------
-    GaugeError
-        If the record is damaged.
     """
     path = run.thinned
     if not os.path.lexists(path):
@@ -135,13 +124,7 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
 
 
 def removed_from(run: Run, parameters: Parameters) -> int:
-    """Return how many configurations were removed on purpose and are not there.
-
-    Raises
-    ------
-    GaugeError
-        If the record is damaged.
-    """
+    """Return how many configurations were removed on purpose and are not there."""
     removed, p = RemovedConfigurations.of(run, parameters), parameters
     last = max((rule.sweep for rule in removed.rules), default=0)
     due = max(0, (last - p.thermalize) // p.separation)
@@ -281,13 +264,7 @@ class _FileSelection:
             )
 
     def check(self, backend: str, devices: str | None, threads: int | None) -> None:
-        """Make again the configuration that takes the fewest updates, and compare its links.
-
-        Raises
-        ------
-        GaugeError
-            If they differ.
-        """
+        """Make again the configuration that takes the fewest updates, and compare its links."""
         stored = StoredChain.of(self.run)
         left = stored.without(self.files)
         number = left.nearest(self.files)

@@ -75,15 +75,7 @@ class RunView:
         return FileMapping("table", files, read_table)
 
     def __getitem__(self, observable: str) -> TableData:
-        """Return the table of an observable.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no such table; this is a `UsageError` and a `KeyError`.
-        GaugeError
-            If the table is damaged.
-        """
+        """Return the table of an observable."""
         tables, name = self.tables, table_name(observable)
         if name in tables:
             return tables[name]

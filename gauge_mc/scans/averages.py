@@ -224,13 +224,7 @@ class ScanAverages:
 
 
 def check_skip(skip: Skip, parameters: Parameters) -> None:
-    """Refuse to leave out a negative number of updates, or all that is measured.
-
-    Raises
-    ------
-    UsageError
-        If `skip` is such a number.
-    """
+    """Refuse to leave out a negative number of updates, or all that is measured."""
     if isinstance(skip, str):
         return
     if skip < 0:
@@ -302,21 +296,7 @@ def row_in_words(row: Mapping[str, Value]) -> dict[str, str]:
 
 
 def ensembles_of(named: Sequence[Path] | None, output: Path | None = None) -> list[list[Path]]:
-    """Return what belongs together in measurements: each run by itself, and all files.
-
-    Parameters
-    ----------
-    named : sequence of Path, optional
-        Runs, scans, folders of runs or of configurations, and configuration files; by default the
-        newest run or scan, or all chains of its ensemble.
-    output : Path, optional
-        The table.
-
-    Raises
-    ------
-    UsageError
-        If one table is named for several of them, or has no folder.
-    """
+    """Return what belongs together in measurements: each run by itself, and all files."""
     paths = named_or_newest(named)
     files = [path for path in paths if not path.is_dir()]
     folders = runs_of([path for path in paths if path.is_dir()])
@@ -347,13 +327,6 @@ def measure_all(
     The run is None for files of no run. An ensemble on which it fails is left, and the error is
     yielded in place of the table. For parameters and errors see `gauge_mc.measure` and
     `ensembles_of`.
-
-    Raises
-    ------
-    UsageError
-        If one file is named for the tables of several ensembles.
-    StoppedError
-        If the work is stopped.
     """
     ensembles = ensembles_of(named, output)
     tables: dict[Path, Path] = {}

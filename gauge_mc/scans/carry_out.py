@@ -99,21 +99,7 @@ class Scheduler:
         self._queue: deque[RunBatch] = deque()
 
     def carry_out(self, batches: Iterable[RunBatch], stop: StopReason) -> str | None:
-        """Carry out batches until all are done or there is a reason to stop.
-
-        Parameters
-        ----------
-        batches : iterable of Batch
-            Runs in the order in which they are started. The largest lattices come first, so that
-            the smaller ones fill the gaps at the end.
-        stop : callable
-            See `StopReason`.
-
-        Returns
-        -------
-        str or None
-            Reason for stopping early, or None.
-        """
+        """Carry out batches until all are done or there is a reason to stop."""
         self._queue.extend(batches)
         reason = None
         while self.pool.children or (self._queue and not reason):
@@ -286,13 +272,7 @@ def scan(
 
 
 def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
-    """Carry out the remaining runs of a scan on the devices of this machine.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `scan`.
-    """
+    """Carry out the remaining runs of a scan on the devices of this machine."""
     e = asked.execution
     with Stop(e.time_limit) as stop:
         asked.check_runs()
@@ -312,17 +292,7 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
 def places(
     execution: Execution, per_device: int | None, together: int = 0
 ) -> tuple[list[Slot], int]:
-    """Return the slots of the chosen devices, and the number of sites that keeps a device busy.
-
-    Parameters
-    ----------
-    execution : Execution
-        Execution options of the scan.
-    per_device : int, optional
-        Number of slots on each device.
-    together : int
-        Number of batches that cannot be divided, if there are only such; else 0.
-    """
+    """Return the slots of the chosen devices, and the number of sites that keeps a device busy."""
     e = execution
     chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
     backend = BACKENDS[chosen[0].backend]
@@ -361,25 +331,7 @@ def _work(
 
 
 def gather(asked: ScanRequest) -> ScanResult:
-    """Average the results of the complete runs, and write the scan's table and figure.
-
-    Parameters
-    ----------
-    asked : ScanRequest
-        The scan that the user requests.
-
-    Returns
-    -------
-    ScanResult
-        The scan with the number of its runs and of the complete ones, without failures.
-
-    Raises
-    ------
-    UsageError
-        If the scan does not exist.
-    GaugeError
-        If a table is damaged.
-    """
+    """Average the results of the complete runs, and write the scan's table and figure."""
     scan = Scan.read(asked.path)
     console, tally = Console(quiet=asked.execution.quiet), Tally(scan.members())
     averages = ScanAverages(scan, asked.skip)
@@ -394,13 +346,7 @@ def gather(asked: ScanRequest) -> ScanResult:
 
 
 def take_out(asked: ScanRequest) -> ScanResult:
-    """Take points out of a scan, whose runs keep their directories, and gather the results.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `ScanRequest.reduced`; also if another process is carrying out the scan.
-    """
+    """Take points out of a scan, whose runs keep their directories, and gather the results."""
     scan, gone = asked.reduced()
     with closing(RunLock(scan.lock)):
         scan.write()
@@ -450,19 +396,7 @@ class MemberState(RunState):
         saved: int | None = None,
         damage: str | None = None,
     ) -> MemberState:
-        """Return the state of a run of a scan.
-
-        Parameters
-        ----------
-        member : Member
-            The run.
-        failures : collection of str
-            Names of the runs that failed in the latest session.
-        saved : int, optional
-            Number of updates in its checkpoint; by default it is read.
-        damage : str, optional
-            Why the run cannot be read or continued.
-        """
+        """Return the state of a run of a scan."""
         p = member.parameters
         saved = saved_updates(member.run) if saved is None else saved
         failed = member.name in failures

@@ -282,17 +282,7 @@ def point_name(point: Point) -> str:
 
 
 def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
-    """Return a line with the averages at a point over the chains that are complete.
-
-    Parameters
-    ----------
-    point : Point
-        Couplings and lattice.
-    row : mapping of str to str, int or float
-        Row of the scan's table.
-    chains : int
-        Number of chains that the scan has at the point.
-    """
+    """Return a line with the averages at a point over the chains that are complete."""
     numbers = "  ".join(f"{label} {number}" for label, number in row_in_words(row).items())
     done = f"  ({row['chains']} of {chains} chains)" if chains != 1 else ""
     return f"{point_name(point)}: {numbers}{done}"

@@ -155,18 +155,6 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
 
     Nothing is written. Batches that are carried out at the same time may slow each other down,
     which a test run of one after the other does not show.
-
-    Parameters
-    ----------
-    asked : ScanRequest
-        The scan that the user requests.
-    per_device : int, optional
-        Number of processes on each device.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If the scan could not be begun or continued.
     """
     scan = asked.scan()
     scan.check_place()
@@ -270,26 +258,7 @@ PROGRAM_MIB = 2048
 
 
 def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int]:
-    """Try a few updates of every kind of run, and return upper bounds of what a job needs.
-
-    Parameters
-    ----------
-    members : sequence of Member
-        The runs, each of which is a job.
-    execution : Execution
-        How they are carried out; by default they are tried on one core.
-
-    Returns
-    -------
-    tuple of (int, int)
-        Time in minutes, at most `LONGEST`, which it is for runs whose test run gives a lower bound,
-        and hardly more than a time limit; and memory in MiB.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If the runs cannot be tried on this machine.
-    """
+    """Try a few updates of every kind of run, and return upper bounds of what a job needs."""
     packed = [(member,) for member in members]
     costs = _costs(packed, places(execution, None)[0][0])
     minutes, memory = 0.0, 0

@@ -181,13 +181,7 @@ class Grid:
             raise UsageError(f"A scan has 1 to {MAX_RUNS} runs, not {runs}.")
 
     def points(self, action: Action, algorithm: Algorithm) -> list[Point]:
-        """Return the points of the grid, in the order of their runs.
-
-        Parameters
-        ----------
-        action, algorithm : Action, Algorithm
-            Action and algorithm, with the values of the options that the grid does not state.
-        """
+        """Return the points of the grid, in the order of their runs."""
         lists = {name: values for name, values in self.options.items() if name in list_axes()}
         own = {name: values for name, values in self.options.items() if name not in lists}
         actions = [action.with_options(**c) for c in _combinations(own)]
@@ -242,12 +236,6 @@ def parse_numbers(text: str, option: Option = BETA) -> tuple[float, ...]:
 
     Ranges include their last number, and are computed in decimal arithmetic. Each value is returned
     once.
-
-    Raises
-    ------
-    UsageError
-        If the text does not have this form, a range does not end at its last number, or a number is
-        outside of the bounds of the option.
     """
     ranges = (_range(word.strip(), option) for word in text.split(","))
     return tuple(dict.fromkeys(chain.from_iterable(ranges)))
@@ -326,21 +314,7 @@ class _Template:
 
 
 def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
-    """Return the lists of things that a value stands for, the last number varying fastest.
-
-    Parameters
-    ----------
-    kind : type of OptionItem
-        The kind of things.
-    value : object
-        Text, a table, a thing, or a list of these. Numbers in text and tables may have several
-        values.
-
-    Raises
-    ------
-    UsageError
-        If a value, a range or a thing is invalid.
-    """
+    """Return the lists of things that a value stands for, the last number varying fastest."""
     templates = list(_templates(kind, value))
     axes = list(dict.fromkeys(axis for t in templates for axis in t.axes))
     combinations = product(*(values for _, values in axes))

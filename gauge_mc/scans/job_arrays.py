@@ -395,21 +395,7 @@ class JobRequest:
 
     @classmethod
     def of(cls, name: str, words: Sequence[str]) -> JobRequest:
-        """Read options: ``KEY=VALUE``, or ``KEY`` for one without a value.
-
-        Parameters
-        ----------
-        name : str
-            Name of the batch system.
-        words : sequence of str
-            Options, as on the command line.
-
-        Raises
-        ------
-        UsageError
-            If the batch system is unknown; or an option does not have this form or no possible
-            value, decides what the jobs execute, or is one of another batch system.
-        """
+        """Read options: ``KEY=VALUE``, or ``KEY`` for one without a value."""
         BATCH_SYSTEMS.check(name, "--submit")
         system = BATCH_SYSTEMS[name]
         given: dict[str, str | None] = {}
@@ -452,11 +438,6 @@ class JobRequest:
 
         Without a time limit of the user, there must be a forecast. With one it is left out where
         runs are tried for long, those with dynamical quarks, and where they cannot be tried.
-
-        Raises
-        ------
-        UsageError
-            If there is no time, and no run can be tried here.
         """
         memory = self.system.memory
         stated = not memory or self.options.keys() & {*memory}
@@ -480,11 +461,6 @@ def parse_minutes(text: str) -> int:
     """Convert a time to minutes, rounded up.
 
     The formats are M, M:S, H:M:S, D-H, D-H:M and D-H:M:S.
-
-    Raises
-    ------
-    UsageError
-        If the time has another format, or is zero.
     """
     days, dash, rest = text.rpartition("-")
     words = rest.split(":")
@@ -519,13 +495,7 @@ class ArrayPlan:
     def of(
         cls, request: JobRequest, jobs: Path, members: Sequence[Member], execution: Execution
     ) -> ArrayPlan:
-        """Return an array in the next folder of those in `jobs`.
-
-        Raises
-        ------
-        UsageError
-            If a script cannot have the path.
-        """
+        """Return an array in the next folder of those in `jobs`."""
         folder = jobs.absolute() / str(max(_numbers(jobs), default=0) + 1)
         replaced = any(word in str(folder) for word in request.system.replaced)
         if replaced or not str(folder).isprintable():
@@ -552,14 +522,7 @@ class ArrayPlan:
         return r.system.script(JobArray(*jobs, self.execution.threads or 1, r.memory))
 
     def submit(self) -> str:
-        """Write the folder and submit the array; return its ID.
-
-        Raises
-        ------
-        GaugeError
-            If the batch system is missing or rejects the jobs, and the folder is removed, or it
-            does not say under which ID it has accepted them.
-        """
+        """Write the folder and submit the array; return its ID."""
         self._write()
         try:
             answer = self._answer()
@@ -655,29 +618,7 @@ class Submission:
 def submit(
     asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
 ) -> Submission:
-    """Submit a job for each run that is neither complete nor running.
-
-    Parameters
-    ----------
-    asked : ScanRequest
-        The scan that the user requests.
-    system : str
-        Name of the batch system.
-    words : sequence of str
-        Options of the batch system, as on the command line.
-    dry_run : bool
-        Whether to write and submit nothing.
-
-    Returns
-    -------
-    Submission
-        The job array, with its ID, its runs and its script.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If the jobs cannot be submitted.
-    """
+    """Submit a job for each run that is neither complete nor running."""
     wanted = JobRequest.of(system, words)
     if ladders(asked.scan().members()):
         raise UsageError(
@@ -729,14 +670,7 @@ def _submission(
 
 
 def last_array(jobs: Path) -> tuple[str | None, str | None, str | None]:
-    """Return the array that was submitted last, of those with folders in `jobs`.
-
-    Returns
-    -------
-    tuple of (str, str, str)
-        ID of the array, name of the batch system, and the command that shows the jobs in its
-        queue; each is None if no batch system has accepted jobs, or it is known no longer.
-    """
+    """Return the array that was submitted last, of those with folders in `jobs`."""
     for number in sorted(_numbers(jobs), reverse=True):
         with suppress(GaugeError, ValueError, LookupError, TypeError):
             record = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))

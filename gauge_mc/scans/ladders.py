@@ -24,23 +24,7 @@ from gauge_mc.scans.scan import Member, Scan
 
 
 def rungs_of_replicas(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return on which rung every replica stands.
-
-    Parameters
-    ----------
-    replicas : ndarray of int64, shape (exchanges, rungs)
-        The replica on every rung after each exchange; every row is a permutation of 0, 1, 2, ….
-
-    Returns
-    -------
-    ndarray of int64, shape (exchanges, replicas)
-        The rung of every replica.
-
-    Raises
-    ------
-    ValueError
-        If a row is not a permutation.
-    """
+    """Return on which rung every replica stands."""
     rungs = np.argsort(replicas, axis=1, kind="stable")
     every = np.broadcast_to(np.arange(replicas.shape[1]), replicas.shape)
     if not np.array_equal(np.take_along_axis(replicas, rungs, 1), every):
@@ -49,18 +33,7 @@ def rungs_of_replicas(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def round_trips(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how often every replica has gone from the lowest rung to the highest and back.
-
-    Parameters
-    ----------
-    replicas : ndarray of int64, shape (exchanges, rungs)
-        See `rungs_of_replicas`.
-
-    Returns
-    -------
-    ndarray of int64, shape (replicas,)
-        The number of round trips that began and ended in this time.
-    """
+    """Return how often every replica has gone from the lowest rung to the highest and back."""
     rungs, last = rungs_of_replicas(replicas), replicas.shape[1] - 1
     return np.array([_trips(x, last) for x in rungs.T], np.int64)
 
@@ -95,20 +68,7 @@ def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> lis
 
 
 def check_ladders(scan: Scan, before: Scan) -> None:
-    """Refuse a scan in which couplings cannot be exchanged, or whose ladders have changed.
-
-    Parameters
-    ----------
-    scan : Scan
-        The scan that is requested.
-    before : Scan
-        The same scan before points were added; without runs if it is new.
-
-    Raises
-    ------
-    UsageError
-        If there is only one coupling on some lattice, or one was added where there are runs.
-    """
+    """Refuse a scan in which couplings cannot be exchanged, or whose ladders have changed."""
     known = {x.name: len(each) for each in ladders(before.members()) for x in each}
     for each in ladders(scan.members()):
         point = each[0].point
@@ -132,17 +92,6 @@ def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatc
     """Divide runs into batches, those on the largest lattices first.
 
     Runs that exchange their couplings are one batch.
-
-    Parameters
-    ----------
-    members : iterable of Member
-        Runs to divide.
-    busy_sites : int
-        Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch of
-        independent runs has at most as many, but at least one run.
-    slots : int
-        Number of batches that are carried out at the same time. A kind of runs is divided into as
-        many batches if there are enough of them.
     """
     members = list(members)
     batches = ladders(members)
@@ -186,13 +135,7 @@ class LadderReport:
 
     @classmethod
     def of(cls, runs: Sequence[Member]) -> LadderReport | None:
-        """Return the report on runs in ascending order of β; None if there was no exchange yet.
-
-        Raises
-        ------
-        GaugeError
-            If a table of exchanges is damaged.
-        """
+        """Return the report on runs in ascending order of β; None if there was no exchange yet."""
         paths = [run.run.table(TEMPERING) for run in runs]
         if not all(path.exists() for path in paths):
             return None

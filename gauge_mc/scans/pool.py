@@ -77,23 +77,7 @@ class Slot:
 
 
 def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -> list[Slot]:
-    """Divide devices into slots.
-
-    Parameters
-    ----------
-    choices : sequence of DeviceChoice
-        Numbered devices, such as GPUs; or one device whose threads are divided, such as the CPU.
-    per_device : int, optional
-        Number of slots on each device. By default 1 on a numbered device; on another device as many
-        as there are cores for. Unless a number of threads was chosen, each slot of such a device
-        has an equal share of the cores: one core by default.
-
-    Raises
-    ------
-    UsageError
-        If `per_device` is below 1 or too large, or if several devices that are not numbered were
-        chosen.
-    """
+    """Divide devices into slots."""
     if per_device is not None and not 1 <= per_device <= MAX_THREADS:
         raise UsageError(f"--per-device must lie between 1 and {MAX_THREADS}, not {per_device}.")
     number = per_device or 1
@@ -167,17 +151,7 @@ class Pool:
     def start(
         self, members: tuple[Member, ...], command: Sequence[str], runs: Iterable[dict[str, object]]
     ) -> None:
-        """Start a child for one or several runs in the first free slot.
-
-        Parameters
-        ----------
-        members : tuple of Member
-            The runs.
-        command : sequence of str
-            Command of the child, see `CHILD`.
-        runs : iterable of dict
-            Values of `generate_together` for each run, without those that select the device.
-        """
+        """Start a child for one or several runs in the first free slot."""
         slot = self.free.pop(0)
         task = [{**values, **dict(slot.values)} for values in runs]
         # A file, because a pipe would have to be written while the child reads.

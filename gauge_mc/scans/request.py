@@ -101,13 +101,7 @@ class ScanRequest:
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> ScanRequest:
-        """Return the request for values by the names of options.
-
-        Raises
-        ------
-        UsageError
-            If a value has the wrong type or is invalid.
-        """
+        """Return the request for values by the names of options."""
         values = flat(values)
         words = {name: _words(values[name]) for name in axes() if values.get(name) is not None}
         shared = {name: value for name, value in values.items() if name not in axes()}
@@ -127,14 +121,7 @@ class ScanRequest:
         return cls(shared, execution, path, words, lists, chains, skip)
 
     def scan(self) -> Scan:
-        """Return the requested scan: a new one, or the existing one with new points and chains.
-
-        Raises
-        ------
-        UsageError
-            If the grid is invalid, there are fewer chains than starts, the parameters differ from
-            those of the existing scan, or tempering is not possible.
-        """
+        """Return the requested scan: a new one, or the existing one with new points and chains."""
         there, lists = self._there()
         numbers = _numbers(self.axes)
         betas, lattices = (numbers.pop(name, None) for name in PLACE)
@@ -166,15 +153,7 @@ class ScanRequest:
         return there.continued(values), points
 
     def with_additions(self, values: Mapping[str, object]) -> ScanRequest:
-        """Return the request with the points that options add; see `gauge_mc.scans.request`.
-
-        Raises
-        ------
-        UsageError
-            If the scan does not exist.
-        GaugeError
-            If a complete run has not measured the Polyakov loop and its action.
-        """
+        """Return the request with the points that options add; see `gauge_mc.scans.request`."""
         chosen = [x for name, x in ADDITIONS.items() if values.get(name)]
         if not chosen:
             return self
@@ -192,15 +171,7 @@ class ScanRequest:
         return f"{count}: {which}" if names else None
 
     def reduced(self) -> tuple[Scan, list[Member]]:
-        """Return the scan without the requested points, and the runs that are taken out.
-
-        Raises
-        ------
-        UsageError
-            If there is no scan or no such point, nothing would be left, or anything else is asked.
-        GaugeError
-            If one of the runs is being carried out.
-        """
+        """Return the scan without the requested points, and the runs that are taken out."""
         there, wanted = Scan.read(self.path), {**_numbers(self.axes), **self.lists}
         if not wanted or self.chains is not None or self._there()[0] != there:
             raise UsageError(
@@ -226,15 +197,7 @@ class ScanRequest:
 
     @contextmanager
     def locked(self, write: bool = True) -> Iterator[Scan]:
-        """Hold the lock of the requested scan, which is written to disk by default.
-
-        Raises
-        ------
-        UsageError
-            If the path has other content; see also `scan`.
-        GaugeError
-            If another process is carrying out the scan.
-        """
+        """Hold the lock of the requested scan, which is written to disk by default."""
         new = not self.scan().exists()
         made = self.scan().make()
         with closing(locked_or_removed(self.scan().lock, made)) as lock:
@@ -259,13 +222,6 @@ class ScanRequest:
 
         The start, the observables and their options are checked, and the number of updates that
         averages leave out.
-
-        Raises
-        ------
-        UsageError
-            If the start file does not exist or does not fit, or an observable is not possible.
-        GaugeError
-            If the start file cannot be read.
         """
         from gauge_mc.run.chain import check_start
         from gauge_mc.scans.averages import check_skip

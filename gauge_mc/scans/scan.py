@@ -237,25 +237,7 @@ class Scan:
         chains: int | None = None,
         options: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> Scan:
-        """Return the scan with points and chains added.
-
-        Parameters
-        ----------
-        beta, lattice : tuple, optional
-            Couplings and lattices of the points.
-        options : mapping of str to tuple, optional
-            Values of options of the action, and lists of things such as dynamical quarks. If only
-            some of all these are given, the others consist of all values in the scan. If none is
-            given, the points are those of the scan.
-        chains : int, optional
-            Number of chains at each of these points; by default the largest number of chains at any
-            point of the scan.
-
-        Raises
-        ------
-        UsageError
-            If the grid is invalid, or the scan is new and `beta` is not given.
-        """
+        """Return the scan with points and chains added."""
         points = self.points()
         if not points:
             if beta is None:
@@ -311,15 +293,7 @@ class Scan:
 
     @classmethod
     def read(cls, path: Path) -> Scan:
-        """Read a scan from its scan.toml.
-
-        Raises
-        ------
-        UsageError
-            If the directory contains no scan.toml.
-        GaugeError
-            If scan.toml is damaged.
-        """
+        """Read a scan from its scan.toml."""
         empty = cls(path, Parameters())
         if not empty.exists():
             raise MissingFileError(f"There is no scan in {path}: it has no scan.toml.")
@@ -346,13 +320,7 @@ class Scan:
         write_file(self.toml, f"{tomli_w.dumps(self.shared() | removed)}\n{grids}")
 
     def check_place(self) -> None:
-        """Refuse a path at which there is something else than a scan.
-
-        Raises
-        ------
-        UsageError
-            If the path is a file, or a directory with other content.
-        """
+        """Refuse a path at which there is something else than a scan."""
         # A process that was killed may have left temporary files, which are hidden.
         refuse_other_content(self.toml, {self.lock.name})
 
@@ -365,13 +333,7 @@ class Scan:
         return make_folder(self.path)
 
     def unmake(self, made: Sequence[Path]) -> None:
-        """Remove the scan if it has no runs, after an attempt that was refused.
-
-        Parameters
-        ----------
-        made : sequence of Path
-            Folders that the attempt has made; see `make`.
-        """
+        """Remove the scan if it has no runs, after an attempt that was refused."""
         remove_empty([self.jobs])
         if not any(item.is_dir() for item in self.path.iterdir()):
             log = self.path / LOG
@@ -403,15 +365,7 @@ class Scan:
 
 
 def default_path(parameters: Parameters, numbers: Mapping[str, Sequence[Any]]) -> Path:
-    """Return the default directory of a scan, named after its grid and what its runs share.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Parameters that all runs share.
-    numbers : mapping of str to sequence
-        Couplings, lattices and values of options of the action of the grid, by name.
-    """
+    """Return the default directory of a scan, named after its grid and what its runs share."""
     p = parameters
     lattices = sorted(numbers.get("lattice", [p.lattice]), key=lambda x: x.sites)
     words = [_span(BETA, numbers.get(BETA.name, [p.beta]))]
@@ -431,13 +385,7 @@ def _span(option: Option, values: Sequence[float]) -> str:
 
 
 def newest_scan() -> Scan:
-    """Return the newest scan in ``runs/``; see `newness`.
-
-    Raises
-    ------
-    UsageError
-        If the directory contains no scans.
-    """
+    """Return the newest scan in ``runs/``; see `newness`."""
     scans = [path.parent for path in RUNS.glob("*/scan.toml")]
     if not scans:
         raise UsageError(f"There are no scans in {RUNS}; name one.")
@@ -445,13 +393,7 @@ def newest_scan() -> Scan:
 
 
 def newest_run_or_scan() -> Path:
-    """Return the directory of the newest run or scan in ``runs/``; see `newness`.
-
-    Raises
-    ------
-    UsageError
-        If the directory contains neither runs nor scans.
-    """
+    """Return the directory of the newest run or scan in ``runs/``; see `newness`."""
     folders = [path.parent for name in ("run.toml", "scan.toml") for path in RUNS.glob(f"*/{name}")]
     if not folders:
         raise UsageError(f"There are no runs and no scans in {RUNS}; name one.")
@@ -462,11 +404,6 @@ def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
     """Return the paths that were named, or else the newest run or scan.
 
     If the newest run is one of several chains of an ensemble, all of them are returned.
-
-    Raises
-    ------
-    UsageError
-        If nothing was named, and there are neither runs nor scans.
     """
     return [*named] if named else chains_of(newest_run_or_scan())
 
@@ -475,13 +412,6 @@ def runs_of(paths: Sequence[Path]) -> list[Path]:
     """Return run directories in place of folders: scans, folders of runs, ``configs`` of a run.
 
     Other paths are returned as they are.
-
-    Raises
-    ------
-    UsageError
-        If no run of a scan has begun.
-    GaugeError
-        If the scan.toml of a scan is damaged.
     """
     runs: list[Path] = []
     for path in paths:

@@ -66,18 +66,7 @@ def check_projection(projection: str) -> None:
 
 
 def smeared_directions(exclude: str) -> tuple[int, ...]:
-    """Return the directions that are not excluded.
-
-    Parameters
-    ----------
-    exclude : str
-        Letters of directions, such as ``t`` or ``xt``, or `NOTHING`.
-
-    Raises
-    ------
-    UsageError
-        If this is something else, or if fewer than two directions are left.
-    """
+    """Return the directions that are not excluded."""
     letters = "" if exclude == NOTHING else exclude
     found = tuple(mu for mu, letter in enumerate(DIRECTIONS) if letter not in letters)
     unknown = set(letters) - set(DIRECTIONS) or (not letters and exclude != NOTHING)
@@ -276,31 +265,7 @@ def smear_option() -> Option:
 def make_smearing(
     names: str | Smearing | Sequence[str | Smearing], values: Mapping[str, Any]
 ) -> Smearing | None:
-    """Return the smearing that texts such as ``ape`` or ``ape:0.2x25`` describe.
-
-    Parameters
-    ----------
-    names : str, Smearing or sequence of them
-        `NO_SMEARING`; the name of a smearing; or one or several texts of the form
-        ``NAME[:PARAMETERS][xN]`` for a chain of smearings, each with N iterations. Parameters are
-        separated by commas, and are numbers in the order of `Smearing.positional` or have the form
-        ``OPTION=VALUE``. In a chain of several, N is 1 if it is missing. Objects stand for
-        themselves, and the smearings of a `SmearingSequence` for those of the chain.
-    values : mapping of str to object
-        Values of options by name, for a single smearing without parameters. None means that an
-        option was not given.
-
-    Returns
-    -------
-    Smearing or None
-        The smearing; a `SmearingSequence` if a number of iterations is given; None for
-        `NO_SMEARING`.
-
-    Raises
-    ------
-    UsageError
-        If the smearing is unknown, or if it does not have an option or accept its value.
-    """
+    """Return the smearing that texts such as ``ape`` or ``ape:0.2x25`` describe."""
     items = [names] if isinstance(names, str | Smearing) else list(names)
     given = [key for key, value in values.items() if value is not None]
     if items == [NO_SMEARING]:
@@ -345,13 +310,7 @@ class _SmearingText:
 
     @classmethod
     def parse(cls, text: str) -> _SmearingText:
-        """Read the text of one smearing.
-
-        Raises
-        ------
-        UsageError
-            If there is no such smearing.
-        """
+        """Read the text of one smearing."""
         before, colon, after = text.strip().partition(":")
         counted = re.fullmatch("(.+)x([0-9]{1,9})", after if colon else before)
         if counted and text not in SMEARINGS:

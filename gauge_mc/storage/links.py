@@ -222,15 +222,7 @@ def checksum_words(value: int | tuple[int, int]) -> str:
 
 
 def digest(stored: StoredLinks, words: str) -> str:
-    """Return the digest of links whose identifying checksum is known.
-
-    Parameters
-    ----------
-    stored : StoredLinks
-        How the file stores the links, with an identifying checksum.
-    words : str
-        The checksum as two words of eight digits.
-    """
+    """Return the digest of links whose identifying checksum is known."""
     (name,) = stored.checksums & IDENTIFYING.keys()
     return f"{IDENTIFYING[name]} checksum {words}"
 
@@ -372,15 +364,7 @@ def nearest_in_group(matrices: Matrices) -> Matrices:
 def trace_sums(
     extents: tuple[int, int, int], links: Matrices, following: Matrices
 ) -> NDArray[np.float64]:
-    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice.
-
-    Parameters
-    ----------
-    extents : tuple of int
-        The extents (x, y, z).
-    links, following : Matrices
-        The links of the slice and of the next one.
-    """
+    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice."""
     x, y, z = extents
     n = links.shape[-1]
     here, above = (link.reshape(z, y, x, 4, n, n) for link in (links, following))
@@ -537,23 +521,7 @@ LEAST_SITE_BYTES = 64
 
 
 def lattice_of(file: InputFile, x: int, y: int, z: int, t: int, *, odd: bool = False) -> Lattice:
-    """Return the lattice with the extents that a file states.
-
-    Parameters
-    ----------
-    file : InputFile
-        The file.
-    x, y, z, t : int
-        The extents.
-    odd : bool
-        Whether they may be odd. The lattice is then an `OddLattice`.
-
-    Raises
-    ------
-    GaugeError
-        If the file is too short for the extents, so that it is damaged, or if they are not
-        supported because they are odd or too large.
-    """
+    """Return the lattice with the extents that a file states."""
     try:
         return Lattice(x, y, z, t)
     except GaugeError as error:

@@ -163,21 +163,7 @@ def private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
 def reader_of(
     format: str, file: InputFile, records: list[LimeRecord], data: LimeRecord, stored: StoredLinks
 ) -> Reader:
-    """Return the reader of links in a record, of which all else is known.
-
-    Parameters
-    ----------
-    format : str
-        Name of the format.
-    file : InputFile
-        The file.
-    records : list of LimeRecord
-        All of its records.
-    data : LimeRecord
-        The record with the links.
-    stored : StoredLinks
-        How they are stored.
-    """
+    """Return the reader of links in a record, of which all else is known."""
     if data.length != stored.nbytes:
         if private_fields(file, records).get("volfmt", "0") != "0":
             raise file.refusal(
@@ -238,19 +224,7 @@ def provenance_of(
 def write_records_before(
     out: BinaryIO, stored: StoredLinks, provenance: Mapping[str, str], types: str
 ) -> int:
-    """Write the records of SciDAC before the links, and return the place of the averages.
-
-    Parameters
-    ----------
-    out : file
-        File to write.
-    stored : StoredLinks
-        How the links are stored.
-    provenance : mapping of str to str
-        Free text fields.
-    types : str
-        Library that names the type of the data, ``QDP`` or ``USQCD``.
-    """
+    """Write the records of SciDAC before the links, and return the place of the averages."""
     fields = {tag_of(key): text for key, text in provenance.items()}
     write_record(out, "scidac-private-file-xml", private_file_xml(stored.lattice), begins=True)
     write_record(out, ABOUT, document("provenance", fields), ends=True)
@@ -318,13 +292,7 @@ class LimeRecord:
 
 
 def read_records(file: InputFile) -> list[LimeRecord]:
-    """Return the records of a LIME file without reading their data.
-
-    Raises
-    ------
-    GaugeError
-        If the records do not fill the file exactly, or if there is no record where one must be.
-    """
+    """Return the records of a LIME file without reading their data."""
     records: list[LimeRecord] = []
     position = 0
     while position < file.size:

@@ -112,13 +112,6 @@ def schedule(
 
     All begin at the same time, and do their last kick of the gauge action at the same time, before
     which those with fewer steps wait.
-
-    Parameters
-    ----------
-    levels : sequence of sequence of str
-        Names of the terms of the action on every level, the outermost first.
-    trajectories : sequence of iterable of Kick or Drift
-        The trajectory of every chain.
     """
     each = [[*stages(levels, t)] for t in trajectories]
     before = [max(n for n, y in enumerate(x) if y.gauge is not None) for x in each]
@@ -199,13 +192,6 @@ def stages(levels: Sequence[Sequence[str]], moves: Iterable[Move]) -> Iterator[K
 
     Kicks at one time commute. That of the gauge action is the last of them, because it and a drift
     are one kernel.
-
-    Parameters
-    ----------
-    levels : sequence of sequence of str
-        Names of the terms of the action on every level, the outermost first.
-    moves : iterable of Kick or Drift
-        The trajectory.
     """
     kicks: list[Kick] = []
 
@@ -278,13 +264,6 @@ def pairs(rungs: int, number: int) -> range:
     Even and odd pairs alternate, which lets replicas drift along the ladder instead of diffusing
     (T. Okabe, M. Kawata, Y. Okamoto and M. Mikami, Chem. Phys. Lett. 335 (2001) 435). With two
     rungs it is always their pair.
-
-    Parameters
-    ----------
-    rungs : int
-        Number of rungs, at least 2.
-    number : int
-        Number of the exchange.
     """
     return range(number % 2 if rungs > 2 else 0, rungs - 1, 2)
 
@@ -333,21 +312,6 @@ class ReplicaExchange:
 
         Detailed balance holds for the joint distribution of all rungs (K. Hukushima and K. Nemoto,
         J. Phys. Soc. Jpn. 65 (1996) 1604).
-
-        Parameters
-        ----------
-        update : int
-            Number of updates since the start of the chains, for the random numbers.
-        number : int
-            Number of the exchange, which decides about the pairs.
-        change : callable
-            Takes the number of the lower rung of a pair, and returns the change of the total energy
-            in units of the temperature if the two exchange their replicas.
-
-        Returns
-        -------
-        list of Attempt or None
-            The attempt in which every rung took part; None if it had no partner.
         """
         found: list[Attempt | None] = [None] * len(self.replicas)
         for lower in pairs(len(self.replicas), number):

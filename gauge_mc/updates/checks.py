@@ -72,24 +72,7 @@ _passed: set[str] = set()
 
 
 def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: Choice) -> None:
-    """Check that links of an update set do not depend on each other, nor beyond the halo depth.
-
-    Parameters
-    ----------
-    field : Field
-        A field that is going to be updated. It is not changed.
-    coupling : Coupling
-        Its action.
-    kernel : Kernel
-        The kernel of overrelaxation.
-    norms : Choice
-        How it reunitarises links; see `chain_versions`.
-
-    Raises
-    ------
-    GaugeError
-        If the colouring of the action does not fit its loops.
-    """
+    """Check that links of an update set do not depend on each other, nor beyond the halo depth."""
     slab, action = field.slabs[0], coupling.action
     layout = slab.layout
     most = slab.device.lanes(layout.precision)
@@ -115,19 +98,7 @@ def check_once(
     details: tuple[object, ...],
     check: Callable[[], None],
 ) -> None:
-    """Do a check of kernels unless it has been passed before, on this machine.
-
-    Parameters
-    ----------
-    slab : Slab
-        A slab on the device.
-    kernels : sequence of tuple
-        The kernels, and their compile-time choices other than the group.
-    details : tuple
-        What else the result depends on.
-    check : callable
-        Raises `GaugeError` if the check is not passed.
-    """
+    """Do a check of kernels unless it has been passed before, on this machine."""
     variants = [(x, x.narrowed(slab.variant(*choices))) for x, choices in kernels]
     key = repr(([variant for _, variant in variants], details, type(slab.device).__name__))
     if key in _passed:
@@ -149,17 +120,7 @@ def source_of(term: Action | Monomial) -> str:
 
 
 def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
-    """Return a small lattice with the lanes of another one and, modulo `PERIODS`, its extents.
-
-    Parameters
-    ----------
-    lattice : Lattice
-        The lattice whose lanes the small one has.
-    depth : int
-        Halo depth; some time slices are further away from the first one.
-    most : int
-        Maximum number of lanes; see `split_lanes`.
-    """
+    """Return a small lattice with the lanes of another one and, modulo `PERIODS`, its extents."""
     x, y, z, t = lattice.extents
     period = PERIODS[any(n % PERIODS[0] for n in (x, y, z, t))]
     least, lanes = max(4, 2 * depth), math.prod(split_lanes(lattice, most))
@@ -211,13 +172,7 @@ class _UpdateCheck:
         self._moved = random.random(self._shape[:-1]) < 0.5
 
     def check(self) -> None:
-        """Try all update sets.
-
-        Raises
-        ------
-        GaugeError
-            If one of them depends on other links than it may.
-        """
+        """Try all update sets."""
         t = np.indices(self._shape[:-1], sparse=True)[0]
         distance = np.minimum(t, len(t) - t)  # from the first slice, around the lattice
         times = np.zeros(self._shape[:-1], int)
@@ -353,24 +308,7 @@ TOLERANCE = 1e-3
 
 
 def check_force(field: Field, coupling: Coupling, replicas: Choice) -> None:
-    """Check that the force of an action fits its value and its halos.
-
-    Parameters
-    ----------
-    field : Field
-        A field that is going to be updated. It is not changed.
-    coupling : Coupling
-        Its action, with its couplings.
-    replicas : Choice
-        How the kernels of trajectories treat replicas, so that they are those of the run.
-
-    Raises
-    ------
-    UsageError
-        See `check_action`.
-    GaugeError
-        If the staples of the action contradict its loops, or read too many links.
-    """
+    """Check that the force of an action fits its value and its halos."""
     slab, action = field.slabs[0], coupling.action
     check_action(action, field)
     layout = slab.layout
@@ -391,26 +329,7 @@ def check_force(field: Field, coupling: Coupling, replicas: Choice) -> None:
 def check_term(
     field: Field, term: RunMonomial, coupling: Coupling, replicas: Choice, random: Random
 ) -> None:
-    """Check that the force of a monomial is the derivative of its value, if it has no solvers.
-
-    Parameters
-    ----------
-    field : Field
-        A field that is going to be updated. It is not changed.
-    term : RunMonomial
-        The monomial.
-    coupling : Coupling
-        A gauge action of the run, with whose kernels links are moved.
-    replicas : Choice
-        See `check_force`.
-    random : Random
-        Random numbers of the run, of whose kind are those that the monomial draws.
-
-    Raises
-    ------
-    GaugeError
-        If the force contradicts the value.
-    """
+    """Check that the force of a monomial is the derivative of its value, if it has no solvers."""
     if term.kind.solves:
         return
     slab = field.slabs[0]
@@ -448,13 +367,7 @@ class _ForceCheck:
         self._unit = 1 / math.sqrt(slab.group.algebra_components)
 
     def check(self) -> None:
-        """Try the kernels.
-
-        Raises
-        ------
-        GaugeError
-            If they read too many links, or contradict each other.
-        """
+        """Try the kernels."""
         action = self._coupling.action
         depth, colouring = action.halo_depth, action.colouring.cpp
         near = partial(is_local, self._slab, depth)
@@ -482,13 +395,7 @@ class _ForceCheck:
         self._links, self._moved = self._move(ROUGHNESS), self._links
 
     def _compare(self, value: str, force: str) -> None:
-        """Compare the change of the value in a random direction with the force.
-
-        Parameters
-        ----------
-        value, force : str
-            Name of the source of the value and of the force of the action, for the message.
-        """
+        """Compare the change of the value in a random direction with the force."""
         direction = self._draw()
         self._set_momenta(direction)
         changes = []

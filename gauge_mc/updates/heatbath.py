@@ -73,25 +73,7 @@ def heatbath_sweep(
     randoms: Sequence[Random],
     version: int = defaults.CHAIN_VERSION,
 ) -> Sweep:
-    """Return the prepared heatbath sweep of all replicas of a field.
-
-    Parameters
-    ----------
-    field : Field
-        Links to update, with one replica per chain.
-    couplings : sequence of Coupling
-        The couplings of every replica, whose kernels are the same.
-    randoms : sequence of Random
-        The random numbers of every replica, all with the same number of the sweep. Several ones
-        must have adjacent states, see `Random.moved`.
-    version : int
-        Version of the chain.
-
-    Raises
-    ------
-    UsageError
-        See `heatbath`.
-    """
+    """Return the prepared heatbath sweep of all replicas of a field."""
     for coupling in couplings:
         if not coupling.beta > 0 or coupling.beta == float("inf"):
             raise UsageError(f"beta is {coupling.beta}; it must be positive and finite.")
@@ -148,22 +130,7 @@ def overrelax(
 def overrelaxation_sweep(
     field: Field, couplings: Sequence[Coupling], version: int = defaults.CHAIN_VERSION
 ) -> Sweep:
-    """Return the prepared overrelaxation sweep of all replicas of a field.
-
-    Parameters
-    ----------
-    field : Field
-        Links to update, with one replica per chain.
-    couplings : sequence of Coupling
-        The couplings of every replica, whose kernels are the same.
-    version : int
-        Version of the chain.
-
-    Raises
-    ------
-    UsageError
-        See `overrelax`.
-    """
+    """Return the prepared overrelaxation sweep of all replicas of a field."""
     # beta multiplies all coefficients and does not affect a reflection.
     relative = tuple(replace(c, beta=1.0) for c in couplings)
     first = relative[0]

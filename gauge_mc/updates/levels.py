@@ -74,15 +74,7 @@ class Integrator:
         return max(abs(x.size) for x in self.trajectory(2, 2) if isinstance(x, Drift))
 
     def trajectory(self, length: float, steps: int) -> list[Move]:
-        """Return the kicks and drifts of a trajectory; neighbours of one kind are joined.
-
-        Parameters
-        ----------
-        length : float
-            Length of the trajectory in molecular dynamics time.
-        steps : int
-            Number of steps, at least 1.
-        """
+        """Return the kicks and drifts of a trajectory; neighbours of one kind are joined."""
         moves: list[Move] = []
         for step in self.step * steps:
             if moves and isinstance(moves[-1], type(step)):
@@ -105,11 +97,6 @@ def check_symmetric(one: Integrator) -> None:
     """Refuse an integrator whose step is not reversible, or is not a step of size 1.
 
     Kicks with a shift stand between drifts, so that they are never joined to others.
-
-    Raises
-    ------
-    ValueError
-        With the reason.
     """
     if one.step != one.step[::-1]:
         raise ValueError("has a step that does not read the same backwards")
@@ -267,15 +254,7 @@ class StepTuner:
         return self._fixed or int(self._numbers["steps"])
 
     def take(self, change: float, done: int) -> None:
-        """Take the change of the energy in a trajectory.
-
-        Parameters
-        ----------
-        change : float
-            The change dH of the energy.
-        done : int
-            Number of trajectories since the start of the chain, this one included.
-        """
+        """Take the change of the energy in a trajectory."""
         if self._fixed or done > self.updates:
             return
         numbers = self._numbers
@@ -342,13 +321,7 @@ class TrajectoryLevel(OptionItem):
 
 
 def check_levels(levels: Sequence[TrajectoryLevel]) -> None:
-    """Refuse levels that do not fit together.
-
-    Raises
-    ------
-    UsageError
-        If there are too many, one below the first has no steps, or two have the gauge action.
-    """
+    """Refuse levels that do not fit together."""
     if len(levels) > MOST_LEVELS:
         raise UsageError(f"--levels has {len(levels)} levels; give at most {MOST_LEVELS}.")
     for n, level in enumerate(levels[1:], 1):
@@ -381,17 +354,7 @@ class TimeScales:
     def of(
         cls, levels: Sequence[TrajectoryLevel], integrator: Integrator, acting: Iterable[int]
     ) -> Self:
-        """Return the levels that a user asks for, by default one.
-
-        Parameters
-        ----------
-        levels : sequence of TrajectoryLevel
-            The levels, the outermost first.
-        integrator : Integrator
-            The integrator of those that do not name one.
-        acting : iterable of int
-            See `TimeScales`.
-        """
+        """Return the levels that a user asks for, by default one."""
         return cls(
             tuple(
                 INTEGRATORS[level.integrator] if level.integrator else integrator
@@ -407,21 +370,7 @@ class TimeScales:
         return min(i.order for n, i in enumerate(self.integrators) if n in self.acting)
 
     def trajectory(self, length: float, steps: int) -> list[Move]:
-        """Return the kicks and drifts of a trajectory.
-
-        Parameters
-        ----------
-        length : float
-            Length of the trajectory in molecular dynamics time.
-        steps : int
-            Number of steps of the outermost level.
-
-        Returns
-        -------
-        list of Kick or Drift
-            Drifts, and between them one kick per level at most, the outermost first. There are
-            kicks only of levels on which there is a force.
-        """
+        """Return the kicks and drifts of a trajectory."""
         return list(_joined(self._nested(length, (steps, *self.inner_steps), 0), self.acting))
 
     @property

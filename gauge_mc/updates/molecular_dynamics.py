@@ -76,17 +76,6 @@ def divided(links: Field, each: int, share: float = 1.0, most: float = math.inf)
 
     Groups are as large as keeps the device busy, or as its memory allows. They move one after the
     other, and results do not depend on them.
-
-    Parameters
-    ----------
-    links : Field
-        A field on one device.
-    each : int
-        Bytes that the trajectory of a replica takes.
-    share : float
-        Share of the sites that keep a device busy which a group has at most.
-    most : float
-        Number of replicas which a group has at most.
     """
     slab, count = links.slabs[0], len(links.replicas)
     busy = int(share * BACKENDS[slab.device.backend].busy_sites) // links.lattice.sites
@@ -97,24 +86,7 @@ def divided(links: Field, each: int, share: float = 1.0, most: float = math.inf)
 
 
 def decided(change: float, uniform: float, step: int, tuner: StepTuner) -> tuple[float, bool]:
-    """Decide about a trajectory, and let the number of steps be chosen from it.
-
-    Parameters
-    ----------
-    change : float
-        Change of the energy.
-    uniform : float
-        A random number between 0 and 1.
-    step : int
-        Number of trajectories since the start of the chain, this one included.
-    tuner : StepTuner
-        Chooses the number of steps.
-
-    Returns
-    -------
-    tuple of float and bool
-        The probability with which the trajectory is accepted, and whether it is.
-    """
+    """Decide about a trajectory, and let the number of steps be chosen from it."""
     probability = acceptance(change)
     # Far from equilibrium the energy may change so much that nothing would ever be accepted.
     always = 2 * step <= tuner.updates and math.isfinite(change)
@@ -170,11 +142,6 @@ class MovingChains:
         """End a chain in which solvers have failed too often in a row.
 
         The next session tries as many trajectories again.
-
-        Raises
-        ------
-        ChainError
-            If this is so. No chain has changed.
         """
         for n, numbers in enumerate(self.numbers):
             if numbers.get(FAILURES, 0) >= self.failures:
@@ -458,13 +425,7 @@ class MolecularDynamics:
         return begin_momenta(self.momenta, self._randoms, self._keys)
 
     def begin_actions(self, ends: Sequence[int]) -> Callable[[], list[Energy]]:
-        """Begin to compute the gauge action of every chain; return a call that waits for them.
-
-        Parameters
-        ----------
-        ends : sequence of int
-            The field in which the links of every chain are.
-        """
+        """Begin to compute the gauge action of every chain; return a call that waits for them."""
         couplings = self.gauge.couplings
         begun = {now: begin_actions(self._fields[now], couplings, str(now)) for now in {*ends}}
 
@@ -503,16 +464,7 @@ class MolecularDynamics:
     def plan(
         self, levels: Sequence[Sequence[str]], trajectories: Sequence[Iterable[Move]]
     ) -> TrajectoryPlan:
-        """Prepare the launches of trajectories.
-
-        Parameters
-        ----------
-        levels : sequence of sequence of str
-            Names of the terms of the action on every level, the outermost first.
-        trajectories : sequence of iterable of Kick or Drift
-            The trajectory of every chain, with a kick of the gauge action; see
-            `gauge_mc.updates.levels.trajectory`.
-        """
+        """Prepare the launches of trajectories."""
         done, ends = schedule(levels, trajectories)
         steps = [*dict.fromkeys(n for x in done for n in x.steps)]
         memory = self.gauge.in_memory(self._fields[START], steps)
@@ -532,19 +484,6 @@ class MolecularDynamics:
         """Begin trajectories; return a call that waits for the last kicks and returns the forces.
 
         They change the momenta.
-
-        Parameters
-        ----------
-        plan : TrajectoryPlan
-            The trajectories.
-        failures : Failures
-            Chains without forces of other terms, to which those are added in which a solver fails.
-
-        Returns
-        -------
-        callable
-            Returns the forces of every chain; None if a solver has failed. It must be called before
-            the next trajectory.
         """
         notes, memory = _Notes(self.chains), self._memory
         terms = {term.title: term for term in self.terms}
@@ -573,17 +512,6 @@ class MolecularDynamics:
         The shift is a drift with momenta that are the force. It goes to the field to which the
         next drift would go. Forces of other terms than the gauge action are added to those that
         were found.
-
-        Parameters
-        ----------
-        stage : ShiftedStage
-            The kicks.
-        now : tuple of int
-            The field in which the links of every chain are.
-        notes : object
-            Takes note of the forces of other terms.
-        failures : Failures
-            See `begin`.
         """
         steps, terms = stage.steps, [term for term in self.terms if term.title in stage.steps.terms]
         memory = self._memory
@@ -602,15 +530,7 @@ class MolecularDynamics:
         self._seen = None
 
     def accept(self, accepted: Sequence[bool], ends: Sequence[int]) -> None:
-        """Copy the links of accepted trajectories to those of the chains; others do not change.
-
-        Parameters
-        ----------
-        accepted : sequence of bool
-            Whether the trajectory of a chain is accepted.
-        ends : sequence of int
-            See `TrajectoryPlan.ends`.
-        """
+        """Copy the links of accepted trajectories to those of the chains; others do not change."""
         links = self._fields[START]
         if self.chains == 1:
             if accepted[0]:
@@ -727,17 +647,7 @@ class _TrajectoryMemory:
 
 
 def bytes_of_trajectory(field: Field, vectors: int = 0, shifted: bool = False) -> int:
-    """Return the bytes of memory that the trajectory of a replica takes besides its links.
-
-    Parameters
-    ----------
-    field : Field
-        The links.
-    vectors : int
-        Number of vectors on the even or odd sites that terms of the action need; 0 without.
-    shifted : bool
-        Whether there are kicks with the force of shifted links.
-    """
+    """Return the bytes of memory that the trajectory of a replica takes besides its links."""
     layout, group = field.layouts[0].of_replica, field.group
     links, algebra = (2, 1 + shifted) if not vectors else (2 + COPIES, 2 + shifted)
     components = links * group.components + algebra * group.algebra_components

@@ -36,18 +36,6 @@ def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:
     """Draw momenta P = i p_a T_a with normal p_a of unit variance, Tr T_a T_b = delta_ab / 2.
 
     The numbers of a link depend only on the seed, the site, the direction and `random.step`.
-
-    Parameters
-    ----------
-    momenta : AlgebraField
-        One replica, which is overwritten.
-    random : Random
-        Its random numbers.
-
-    Raises
-    ------
-    UsageError
-        If the group is not SU(N).
     """
     return begin_momenta(momenta, [random], None)()[0]
 
@@ -55,30 +43,7 @@ def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:
 def begin_momenta(
     momenta: AlgebraField, randoms: Sequence[Random], keys: Buffer | None
 ) -> Callable[[], list[Draw]]:
-    """Begin to draw the momenta of several replicas, each as `draw_momenta` does.
-
-    Parameters
-    ----------
-    momenta : AlgebraField
-        The momenta of all replicas, which are overwritten.
-    randoms : sequence of Random
-        The random numbers of every replica, all with the same `step`. Their states are adjacent;
-        see `Random.moved`.
-    keys : Buffer or None
-        The keys of the generators; see `gauge_mc.updates.replicas.keys_in_memory`. None if there is
-        one replica.
-
-    Returns
-    -------
-    callable
-        Waits for the momenta, and returns what else was drawn. It must be called before momenta are
-        drawn again on the device.
-
-    Raises
-    ------
-    UsageError
-        See `draw_momenta`.
-    """
+    """Begin to draw the momenta of several replicas, each as `draw_momenta` does."""
     group, first = momenta.group, randoms[0]
     if group.dimension != group.colours**2 - 1:
         raise UsageError(f"Momenta are those of SU(N), but {group.label} is another group.")
@@ -126,13 +91,7 @@ class Energy:
         return exact_sum(self.parts)
 
     def minus(self, before: Energy) -> float:
-        """Return the change from an earlier energy with the same contributions.
-
-        Raises
-        ------
-        ValueError
-            If their numbers differ.
-        """
+        """Return the change from an earlier energy with the same contributions."""
         if self.parts.shape != before.parts.shape:
             raise ValueError("energies with different contributions have no local difference")
         with np.errstate(invalid="ignore", over="ignore"):
@@ -177,32 +136,13 @@ def exact_sum(values: NDArray[np.float64]) -> float:
 
 
 def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
-    """Return what a kernel has summed over every block of sites of the lattice.
-
-    Parameters
-    ----------
-    devices : DeviceGroup
-        The devices that share the lattice.
-    sums : sequence of SlabSums
-        The sums over this process's slabs, each with one launch.
-
-    Returns
-    -------
-    ndarray, shape (slices, blocks, values), float64
-        The sums, in the order of the time slices of the lattice; see `SlabSums.by_block`.
-    """
+    """Return what a kernel has summed over every block of sites of the lattice."""
     return np.asarray(slices_of_all_slabs(devices, [s.by_block() for s in sums])[0])
 
 
 def replica_sums(
     devices: DeviceGroup, sums: Sequence[SlabSums], replicas: int
 ) -> NDArray[np.float64]:
-    """Return the sums of `block_sums` for each replica.
-
-    Returns
-    -------
-    ndarray, shape (replicas, slices, blocks, values), float64
-        The sums, in the order of the replicas of the launch and of their time slices.
-    """
+    """Return the sums of `block_sums` for each replica."""
     found = block_sums(devices, sums)
     return found.reshape(replicas, -1, *found.shape[1:])

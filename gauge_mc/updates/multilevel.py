@@ -97,13 +97,7 @@ class SubLatticeUpdates:
         self._reflection = _sweeps(*divided, OVERRELAXATION, chosen, (norms,), lambda _: shared)
 
     def __call__(self, step: int) -> None:
-        """Do one heatbath sweep and the overrelaxation sweeps.
-
-        Parameters
-        ----------
-        step : int
-            Number of the heatbath sweep, which selects its random numbers.
-        """
+        """Do one heatbath sweep and the overrelaxation sweeps."""
         for slab in self._heatbath:
             slab.run(1, step)
         for slab in self._reflection if self._overrelax else ():
@@ -111,13 +105,7 @@ class SubLatticeUpdates:
 
 
 def check_division(field: Field, thickness: int) -> None:
-    """Refuse slabs that do not fit the division of a lattice among devices.
-
-    Raises
-    ------
-    UsageError
-        If a device would have a part of a slab.
-    """
+    """Refuse slabs that do not fit the division of a lattice among devices."""
     if field.lattice.t % thickness:
         raise UsageError(
             f"Slabs of {thickness} time slices do not make up the lattice {field.lattice}; choose "
@@ -201,18 +189,7 @@ class Level:
 
 
 def parse_levels(text: str | tuple[Any, ...]) -> tuple[Level, ...]:
-    """Read levels such as ``4,100``, or ``4,20/2,50`` with the thicker slabs first.
-
-    Parameters
-    ----------
-    text : str or tuple
-        In Python also two numbers, or pairs of them.
-
-    Raises
-    ------
-    UsageError
-        If the text does not have this form, or the levels do not fit each other.
-    """
+    """Read levels such as ``4,100``, or ``4,20/2,50`` with the thicker slabs first."""
     pairs = _pairs_of(text) if isinstance(text, str) else text
     pairs = (pairs,) if all(isinstance(pair, int) for pair in pairs) else pairs
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
@@ -234,13 +211,7 @@ def _pairs_of(text: str) -> tuple[Any, ...]:
 
 
 def check_levels(levels: Sequence[Level]) -> None:
-    """Refuse levels with impossible numbers, or that do not fit each other.
-
-    Raises
-    ------
-    UsageError
-        If there are too many levels, or a number is too large or too small.
-    """
+    """Refuse levels with impossible numbers, or that do not fit each other."""
     if len(levels) > MOST_LEVELS:
         raise UsageError(f"There are {len(levels)} levels; choose at most {MOST_LEVELS}.")
     for level in levels:
@@ -393,11 +364,6 @@ class MultilevelAverages:
         """Return the sums over space of the averages of Re [Tr L(x) (Tr L(x + R))^*].
 
         Here L are the lines through the whole lattice. See `operators` for the parameters.
-
-        Returns
-        -------
-        ndarray, shape (vectors,), float64
-            The sum for each distance vector R.
         """
         last = next((x for x in self._memory if _is_last(x.slab)), None)
         sums = None
@@ -409,23 +375,7 @@ class MultilevelAverages:
         return add_slices(self._field.devices, [sums.by_slice()] if sums else [])[:, 0]
 
     def operators(self, field: Field, coupling: Coupling, digest: int) -> Iterator[list[int]]:
-        """Average the two-link operators of the thickest slabs.
-
-        Parameters
-        ----------
-        field : Field
-            The links, which are not changed.
-        coupling : Coupling
-            Action and couplings of the ensemble.
-        digest : int
-            A number below 2**40 that is different for every field.
-
-        Yields
-        ------
-        list of int
-            For every vector, the addresses of the operators on each device of this process, which
-            the next ones may replace: one for every slab of the device, and then those above.
-        """
+        """Average the two-link operators of the thickest slabs."""
         for mine, slab in zip(self._field.slabs, field.slabs, strict=True):
             mine.device.copy(mine.own_slices, slab.own_slices)
         self._field.exchange_halo()
@@ -528,13 +478,7 @@ class MultilevelAverages:
 
 
 def check_means(group: Group, coupling: Coupling) -> None:
-    """Refuse couplings for which the means of links along t are not computed.
-
-    Raises
-    ------
-    UsageError
-        If they are too large.
-    """
+    """Refuse couplings for which the means of links along t are not computed."""
     factor, largest = coupling.action.anisotropy, group.largest_mean_beta
     beta = coupling.beta * factor
     if beta > largest:

@@ -91,17 +91,7 @@ def exchange_of(field: Field, action: Action) -> Exchange:
 
 
 def schedule(slab: Slab, action: Action, exchange: Exchange) -> list[Stage]:
-    """Return the stages of a sweep on a slab, with the wavefront that is expected to be fastest.
-
-    Parameters
-    ----------
-    slab : Slab
-        The slab to update.
-    action : Action
-        The gauge action, whose reach decides about the halos.
-    exchange : Exchange
-        The method of halo exchange, from `exchange_of`; the same for all slabs.
-    """
+    """Return the stages of a sweep on a slab, with the wavefront that is expected to be fastest."""
     sets = action.update_sets(slab.layout.lattice)
     if exchange is Exchange.BESIDE:
         return [_boundary_first(slab, s, action.halo_depth) for s in sets]
@@ -219,15 +209,6 @@ def fitting_wavefront(slab: Slab, cache: int, least_slots: int = 1) -> Wavefront
     """Return the wavefront with the least memory traffic among those that fit in a cache.
 
     None if the whole slab fits in the cache, or if no wavefront saves traffic.
-
-    Parameters
-    ----------
-    slab : Slab
-        The slab to update.
-    cache : int
-        Size of the cache in bytes.
-    least_slots : int
-        Minimum number of slots of a block in each slice.
     """
     layout = slab.layout
     planes, room = layout.extents[2], CACHE_SHARE * cache

@@ -90,17 +90,7 @@ Search = Generator[Plan, float, Plan]
 
 
 def search(first: Plan, wavefronts: Sequence[Wavefront | None], fewer: bool) -> Search:
-    """Look for the fastest plan: first the number of threads, then the wavefront.
-
-    Parameters
-    ----------
-    first : Plan
-        The plan to begin with, which has the maximum number of threads.
-    wavefronts : sequence of Wavefront or None
-        Wavefronts to try.
-    fewer : bool
-        Whether to try fewer threads.
-    """
+    """Look for the fastest plan: first the number of threads, then the wavefront."""
     best, least = first, (yield first)
     if fewer:
         threads = first.threads // 2
@@ -166,15 +156,7 @@ class Planner:
                 self._lattice.plans[self._key] = remembered
 
     def run(self, sweeps: int, carry_out: Callable[[Plan, int, int], object]) -> None:
-        """Carry out sweeps.
-
-        Parameters
-        ----------
-        sweeps : int
-            Number of sweeps.
-        carry_out : callable
-            Takes a plan, the number of the first sweep among these, and the number of sweeps.
-        """
+        """Carry out sweeps."""
         if not self._decided and self._search is None:
             self._begin()
         done = 0
@@ -382,15 +364,7 @@ class Sweep:
         return list(zip(*by_stage, strict=True))
 
     def __call__(self, sweeps: int, first_step: int | None = None) -> None:
-        """Carry out sweeps.
-
-        Parameters
-        ----------
-        sweeps : int
-            Number of sweeps, which may be 0.
-        first_step : int, optional
-            Number of the first sweep, for the random numbers, if the kernel draws any.
-        """
+        """Carry out sweeps."""
         if not sweeps:
             return
         if self._halo is None:
@@ -587,19 +561,7 @@ MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyRepl
 def couplings_in_memory(
     field: SlabField, kernel: Kernel, choices: Sequence[Choice], couplings: Sequence[Coupling]
 ) -> Buffer:
-    """Return the coefficients of the action of every replica, as a kernel reads them.
-
-    Parameters
-    ----------
-    field : SlabField
-        A field on one device.
-    kernel : Kernel
-        The kernel of the updates.
-    choices : sequence of Choice
-        The compile-time choices of the kernel other than the group.
-    couplings : sequence of Coupling
-        The couplings of every replica.
-    """
+    """Return the coefficients of the action of every replica, as a kernel reads them."""
     kind: Any = kernel.part("ACTION::Coefficients", field.slabs[0].variant(*choices))
     values = [kind(**c.coefficients(field.group)) for c in couplings]
     return in_memory(field, np.frombuffer((kind * len(values))(*values), np.uint8))

@@ -171,13 +171,7 @@ PRECISION = "double"
 
 
 def check_precision(terms: str, precision: str) -> None:
-    """Refuse links in single precision for terms that need double precision.
-
-    Raises
-    ------
-    UsageError
-        If the links are in another precision.
-    """
+    """Refuse links in single precision for terms that need double precision."""
     if precision != PRECISION:
         raise UsageError(
             f"Links in {precision} precision are too inexact for trajectories with {terms}; choose "
@@ -232,20 +226,7 @@ class NamedMonomial(OptionItem):
 
 
 def monomial_terms(named: Sequence[NamedMonomial], levels: int) -> Iterator[RunMonomial]:
-    """Yield the terms that the user names.
-
-    Parameters
-    ----------
-    named : sequence of NamedMonomial
-        What the user asks for.
-    levels : int
-        Number of levels.
-
-    Raises
-    ------
-    UsageError
-        If a level does not exist.
-    """
+    """Yield the terms that the user names."""
     for n, one in enumerate(named):
         if one.level >= levels:
             raise UsageError(
@@ -264,13 +245,7 @@ def weights() -> tuple[str, ...]:
 
 
 def terms_of_action(values: Mapping[str, Any], levels: int) -> list[RunMonomial]:
-    """Return the terms of the action besides the gauge action, by the values of options.
-
-    Raises
-    ------
-    UsageError
-        If a level does not exist.
-    """
+    """Return the terms of the action besides the gauge action, by the values of options."""
     kinds = [(kind, values[name]) for name, kind in ACTION_TERMS.items() if values.get(name)]
     found = [term for kind, x in kinds for term in kind.terms(x, levels)]
     return [*found, *monomial_terms(values[NamedMonomial.option], levels)]

@@ -547,24 +547,6 @@ def serve(
 
     The page is for browsers on this machine that know its address, which contains a random token.
     Nothing is written, and nothing but this run can be read.
-
-    Parameters
-    ----------
-    watcher : Watcher
-        Source of snapshots of the run or the scan.
-    port : int
-        Port; 0 for one that is free.
-    token : str, optional
-        Secret part of the address, for one that stays the same; by default a new random one.
-    announce : callable
-        Is called with the address and with what there is to know about it, line by line.
-
-    Raises
-    ------
-    UsageError
-        If the path is not a directory, or if the port or the token cannot be used.
-    GaugeError
-        If a scan.toml is damaged.
     """
     if not 0 <= port <= MOST_PORTS:
         raise UsageError(f"--port is {port}; give a number from 1 to {MOST_PORTS}.")

@@ -183,27 +183,13 @@ class Watcher:
         self._log = _LogLines(path)
 
     def check_begun(self) -> None:
-        """Refuse a path that is neither a run nor a scan, as one that is mistyped.
-
-        Raises
-        ------
-        UsageError
-            If there is no run and no scan yet.
-        """
+        """Refuse a path that is neither a run nor a scan, as one that is mistyped."""
         if not Scan(self.path, Parameters()).exists() and not Run(self.path).exists():
             words = str(missing_run(self.path))
             raise UsageError(f"{words} To wait for one that begins there, add --wait.")
 
     def snapshot(self) -> LiveSnapshot:
-        """Return a snapshot of this moment.
-
-        Raises
-        ------
-        UsageError
-            If the path is not a directory of a run or a scan.
-        GaugeError
-            If a scan.toml is damaged.
-        """
+        """Return a snapshot of this moment."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; name the directory of a run or a scan.")
         if Scan(self.path, Parameters()).exists():

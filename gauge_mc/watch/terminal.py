@@ -41,13 +41,6 @@ def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
     """Yield the entries of the log of a run or a scan in lines, until nobody works on it.
 
     The logs of the runs of a scan are followed as well, and their lines begin with their names.
-
-    Parameters
-    ----------
-    path : Path
-        Directory of the run or the scan.
-    seconds : float
-        Time between two looks at the logs.
     """
     is_scan = Scan(path, Parameters()).exists()
     logs: dict[Path, LogTail] = {}
@@ -102,20 +95,7 @@ WIDEST = 200
 
 
 def watch_in_terminal(watcher: Watcher, console: Console) -> None:
-    """Show snapshots of a run or a scan until it is complete, or until Ctrl-C.
-
-    Parameters
-    ----------
-    watcher : Watcher
-        Source of the snapshots.
-    console : Console
-        Where to show them. If it is not a terminal, one snapshot is shown.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `Watcher.snapshot`.
-    """
+    """Show snapshots of a run or a scan until it is complete, or until Ctrl-C."""
     if not console.is_terminal:
         console.print(SnapshotView(watcher.snapshot(), whole=True), soft_wrap=True)
         return
@@ -308,17 +288,7 @@ def _fitted(words: str, width: int) -> str:
 
 
 def sparkline(values: Sequence[float], width: int, heights: str = BLOCKS) -> str:
-    """Return a series as a line of characters of different heights.
-
-    Parameters
-    ----------
-    values : sequence of float
-        The series. If it is longer than the line, each character stands for the mean of a part.
-    width : int
-        Largest number of characters.
-    heights : str
-        Characters, from the lowest to the highest.
-    """
+    """Return a series as a line of characters of different heights."""
     series = np.asarray(values, np.float64)
     series = series[np.isfinite(series)]
     if series.size > width:

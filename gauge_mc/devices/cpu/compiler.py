@@ -134,13 +134,7 @@ class Compiler:
 
     @functools.cached_property
     def register_bytes(self) -> int:
-        """The size of a SIMD register in bytes, for which it compiles with its options.
-
-        Raises
-        ------
-        NoKernelsError
-            If it does not compile, or for another processor.
-        """
+        """The size of a SIMD register in bytes, for which it compiles with its options."""
         shown = f"The C++ compiler '{shortened(self.command)}'"
         code, printed = answer_of(*self.words, *self.flags, "-dM", "-E", os.devnull)
         found = dict(re.findall(r"^#define (\w+) (.*)$", printed, re.MULTILINE))
@@ -195,13 +189,7 @@ def version(command: str) -> str | None:
 
 @functools.cache
 def find_compiler() -> Compiler:
-    """Return the first compiler that runs.
-
-    Raises
-    ------
-    NoKernelsError
-        If no compiler runs, or not the one that the environment variable CXX names.
-    """
+    """Return the first compiler that runs."""
     for command in candidates():
         text = version(command)
         if text is not None:

@@ -52,18 +52,7 @@ LOAD = "sudo modprobe intel_rapl_msr   # which does nothing in a virtual machine
 def package_counters(
     powercap: Path | None = None, processors: Path | None = None
 ) -> list[EnergyCounter]:
-    """Return the counters of the packages whose cores this process may use.
-
-    Parameters
-    ----------
-    powercap, processors : Path, optional
-        Folders to read; by default `POWERCAP` and `PROCESSORS`.
-
-    Raises
-    ------
-    GaugeError
-        If there is no counter, or one of them cannot be read.
-    """
+    """Return the counters of the packages whose cores this process may use."""
     found = []
     here = _packages_of_this_process(processors or PROCESSORS)
     # Parts of a package are called intel-rapl:0:0; the whole machine may be called psys.
@@ -113,13 +102,6 @@ def touch_first(address: int, nbytes: int, cores: Sequence[Core]) -> None:
 
     Without effect if all cores are in the same node. The parts are those of a launch that works on
     all slices of a field.
-
-    Parameters
-    ----------
-    address, nbytes : int
-        The memory.
-    cores : sequence of Core
-        The core of each thread of the team, in order.
     """
     if len({core.node for core in cores}) < 2:
         return
@@ -392,13 +374,7 @@ class CpuDevice:
         return 2 * -(-math.prod(extents) // (2 * slots_per_part()))
 
     def allocate(self, nbytes: int) -> CpuBuffer:
-        """Allocate memory filled with zeros.
-
-        Raises
-        ------
-        GaugeError
-            If the machine does not have enough free memory.
-        """
+        """Allocate memory filled with zeros."""
         free = self.free_bytes()
         if nbytes <= free:
             try:

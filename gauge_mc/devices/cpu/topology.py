@@ -46,15 +46,7 @@ class Core:
 
 
 def core_quota(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> float:
-    """Return the number of cores whose time the control groups grant; infinity without a limit.
-
-    Parameters
-    ----------
-    groups : Path
-        Where the control groups (version 1 or 2) are mounted.
-    own : Path
-        The file that lists the groups of this process.
-    """
+    """Return the number of cores whose time the control groups grant; infinity without a limit."""
     quota = math.inf
     for line in _text(own).splitlines():
         _, controllers, path = line.split(":", 2)

@@ -52,13 +52,7 @@ class LogicError(Error):
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the driver and return its result; of several ones a tuple.
-
-    Raises
-    ------
-    Error
-        If the call fails.
-    """
+    """Call the driver and return its result; of several ones a tuple."""
     try:
         code, *values = function(*arguments)
     except RuntimeError as error:  # there is no driver, or it lacks the function
@@ -84,13 +78,7 @@ def _released(owner: object, release: Callable[[Any], Any], handle: Any) -> None
 
 
 def init() -> None:
-    """Initialise the driver.
-
-    Raises
-    ------
-    Error
-        If there is no driver, or no usable GPU.
-    """
+    """Initialise the driver."""
     _call(cuda.cuInit, 0)
 
 

@@ -262,13 +262,7 @@ def find_cuda_compiler() -> CudaCompiler | None:
 
 
 def usable_compiler() -> CudaCompiler:
-    """Return the compiler that `find_cuda_compiler` finds.
-
-    Raises
-    ------
-    GaugeError
-        If there is none.
-    """
+    """Return the compiler that `find_cuda_compiler` finds."""
     found = find_cuda_compiler()
     if found is None:
         raise GaugeError(

@@ -248,13 +248,7 @@ class CudaDevice:
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
-        """Return the name of a GPU's architecture for the compiler.
-
-        Raises
-        ------
-        GaugeError
-            If kernels are not written for it.
-        """
+        """Return the name of a GPU's architecture for the compiler."""
         major, minor = device.compute_capability()
         if (major, minor) < LEAST_CAPABILITY:
             raise GaugeError(
@@ -303,20 +297,7 @@ class CudaDevice:
     def bind(
         self, kernel: Kernel, variant: Variant, bounds: Bounds, whole_sweeps: bool = True
     ) -> None:
-        """Compile and load a kernel with the given launch bounds, and use it from now on.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            The kernel, which its source file declares.
-        variant : Variant
-            Its compile-time parameters.
-        bounds : Bounds
-            Its launch bounds from now on.
-        whole_sweeps : bool
-            Whether to run whole sweeps of small lattices in one launch. The launch bounds of that
-            function are fixed.
-        """
+        """Compile and load a kernel with the given launch bounds, and use it from now on."""
         self.activate()
         variant = kernel.narrowed(variant)
         path, report = self._compiled_file(kernel, variant, bounds)
@@ -363,13 +344,7 @@ class CudaDevice:
         return math.prod(extents) // best_tile(extents, 1, threads, warp=self.warp).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """Allocate memory filled with zeros.
-
-        Raises
-        ------
-        GaugeError
-            If the GPU does not have enough free memory.
-        """
+        """Allocate memory filled with zeros."""
         self.activate()
         try:
             allocation = self._driver.mem_alloc(max(nbytes, LEAST_BYTES))

@@ -40,13 +40,7 @@ PACKAGES = {"pycuda": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
 
 
 def installed_bindings() -> str:
-    """Return the name of the package that calls the driver, or nothing if there is none.
-
-    Raises
-    ------
-    UsageError
-        If the environment asks for another package.
-    """
+    """Return the name of the package that calls the driver, or nothing if there is none."""
     asked = os.environ.get(ASKED, "")
     if asked and asked not in PACKAGES:
         raise UsageError(f"{ASKED} is '{shortened(asked)}'; choose {in_words(PACKAGES, 'or')}.")
@@ -62,13 +56,7 @@ def _is_there(module: str) -> bool:
 
 
 def load_driver() -> Any:
-    """Import and initialise ``pycuda.driver``, or what has its form, and return it.
-
-    Raises
-    ------
-    GaugeError
-        If bindings of the driver are missing or find no usable GPU.
-    """
+    """Import and initialise ``pycuda.driver``, or what has its form, and return it."""
     name = installed_bindings()
     if not name:
         lacking = os.environ.get(ASKED) or "cuda-bindings"

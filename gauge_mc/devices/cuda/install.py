@@ -25,19 +25,7 @@ from gauge_mc.libraries import PYTHON
 def findings_of_gpus(
     backend: Backend, driver: Any, counter: Callable[[str], EnergyCounter], remedy: str
 ) -> Iterator[Finding]:
-    """Check energy counters and copies of all GPUs of a backend.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend, whose GPUs work.
-    driver : module
-        ``pycuda.driver``, or what has its form.
-    counter : callable
-        Returns the energy counter of the GPU at a PCI bus address.
-    remedy : str
-        A command that lets the energy be read.
-    """
+    """Check energy counters and copies of all GPUs of a backend."""
     count = backend.count()
     yield _energy(backend, count, counter, remedy)
     if count > 1:
@@ -75,18 +63,7 @@ LEAST_OF_CUDA_13 = (7, 5)
 
 
 def install(say: Callable[[str], None]) -> None:
-    """Install wheels into the current Python environment.
-
-    Parameters
-    ----------
-    say : callable
-        Shows the user a line of text; called before every step.
-
-    Raises
-    ------
-    GaugeError
-        If the driver is too old for the wheels, pip fails, or the compiler is not found afterwards.
-    """
+    """Install wheels into the current Python environment."""
     driver = driver_release()
     if driver and driver[0] < LEAST_DRIVER:
         raise GaugeError(
@@ -136,13 +113,7 @@ def _pip(*words: str) -> None:
 
 
 def _checked(command: Sequence[str]) -> None:
-    """Run a command.
-
-    Raises
-    ------
-    GaugeError
-        If the command fails. The message names a file with its output.
-    """
+    """Run a command."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )

@@ -108,13 +108,7 @@ class TunedBounds:
         return found or default_bounds(kernel.narrowed(variant))
 
     def keep(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> None:
-        """Store the launch bounds to use for a kernel from now on.
-
-        Raises
-        ------
-        GaugeError
-            If the file cannot be written.
-        """
+        """Store the launch bounds to use for a kernel from now on."""
         self._found[_key(kernel, variant)] = bounds
         text = json.dumps({name: astuple(bounds) for name, bounds in self._found.items()}, indent=1)
         try:
@@ -223,17 +217,7 @@ class Tile:
 
 @functools.cache
 def packed_tile(tile: Tile, extent_z: int, blocks: int) -> bytes:
-    """Return a tile as the structure ``Tile`` of the kernels.
-
-    Parameters
-    ----------
-    tile : Tile
-        The tile.
-    extent_z : int
-        Extent of the lattice in z.
-    blocks : int
-        Number of blocks along z that work on different sites.
-    """
+    """Return a tile as the structure ``Tile`` of the kernels."""
     values = {"z": tile.z, "tiles_z": extent_z // tile.z, "threads": tile.z * tile.t}
     divisors = {name: divisor(value) for name, value in (values | {"blocks": blocks}).items()}
     return bytes(tile_structure()(t=tile.t, **divisors))
@@ -249,21 +233,7 @@ def tile_structure() -> type[ctypes.Structure]:
 def best_tile(
     extents: tuple[int, int, int], slices: int, threads: int, shares: int = 1, warp: int = WARP
 ) -> Tile:
-    """Return the tile with the lowest cost.
-
-    Parameters
-    ----------
-    extents : tuple of int
-        Extents of a slice along x, y and z; those of the tile divide them.
-    slices : int
-        Number of time slices of the work.
-    threads : int
-        Maximum number of threads per block.
-    shares : int
-        Number of threads of a block for each site.
-    warp : int
-        Number of threads that execute together.
-    """
+    """Return the tile with the lowest cost."""
 
     def divisors(n: int) -> list[int]:
         return [k for k in range(1, n + 1) if n % k == 0 and k <= threads]
@@ -441,13 +411,7 @@ class CudaKernel:
         self.function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
-        """Return grid, block and tile for launching steps, with at most `threads` per block.
-
-        Raises
-        ------
-        GaugeError
-            If there are more blocks along y or z than a grid can have.
-        """
+        """Return grid, block and tile for launching steps, with at most `threads` per block."""
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z

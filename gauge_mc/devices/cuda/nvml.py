@@ -21,13 +21,7 @@ INSTALL = "export NVIDIA_DRIVER_CAPABILITIES=compute,utility   # when the contai
 
 
 def gpu_counter(address: str) -> EnergyCounter:
-    """Return the counter of the GPU at a PCI bus address, which is the same for all processes.
-
-    Raises
-    ------
-    GaugeError
-        If NVML is missing, or the GPU has no counter, as before the Volta generation.
-    """
+    """Return the counter of the GPU at a PCI bus address, which is the same for all processes."""
     library, handle = _load(LIBRARY), ctypes.c_void_p()
     find = library.nvmlDeviceGetHandleByPciBusId_v2
     _check(library, find(address.encode(), ctypes.byref(handle)))

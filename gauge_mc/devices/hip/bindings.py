@@ -64,13 +64,7 @@ class SharedHandle(ctypes.Structure):
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """Call a function of the library.
-
-    Raises
-    ------
-    HipError
-        If the call fails, or the library does not have the function.
-    """
+    """Call a function of the library."""
     library = hip_library()
     try:
         code = getattr(library, name)(*arguments)
@@ -110,13 +104,7 @@ def _released(owner: Any, release: str, handle: int) -> None:
 
 
 def init() -> None:
-    """Initialise the driver.
-
-    Raises
-    ------
-    HipError
-        If there is no usable GPU.
-    """
+    """Initialise the driver."""
     _call("hipInit", c_uint(0))
     HipGpu.count()
 

@@ -133,13 +133,7 @@ def _paths() -> Iterator[str]:
 
 
 def usable_compiler() -> HipCompiler:
-    """Return the compiler that `find_hip_compiler` finds.
-
-    Raises
-    ------
-    GaugeError
-        If there is none.
-    """
+    """Return the compiler that `find_hip_compiler` finds."""
     found = find_hip_compiler()
     if found is None:
         raise GaugeError(

@@ -44,13 +44,7 @@ def refusal() -> str | None:
 
 
 def load_driver() -> Any:
-    """Initialise HIP, and return what has the form of ``pycuda.driver``.
-
-    Raises
-    ------
-    GaugeError
-        If the library is missing or finds no usable GPU.
-    """
+    """Initialise HIP, and return what has the form of ``pycuda.driver``."""
     if bindings.hip_library() is None:
         command = INSTALL.partition("  ")[0]
         raise GaugeError(

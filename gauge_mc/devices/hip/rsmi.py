@@ -25,13 +25,7 @@ INSTALL = "apt install librocm-smi64-1   # or ROCm from AMD"
 
 
 def gpu_counter(address: str) -> EnergyCounter:
-    """Return the counter of the GPU at a PCI bus address, which is the same for all processes.
-
-    Raises
-    ------
-    GaugeError
-        If ROCm SMI is missing, or the GPU has no counter.
-    """
+    """Return the counter of the GPU at a PCI bus address, which is the same for all processes."""
     library = _load(NAMES)
     number = _number_of(library, address)
 

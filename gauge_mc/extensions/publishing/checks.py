@@ -83,13 +83,7 @@ PUBLICATION = PublicationFolder()
 def check_file(
     folder: Path, name: str, digest: str, advance: Callable[[float], object] = lambda share: None
 ) -> str:
-    """Compare a file with the description of the folder.
-
-    Raises
-    ------
-    GaugeError
-        If it is missing or differs.
-    """
+    """Compare a file with the description of the folder."""
     path = folder / name
     if is_missing(path):
         raise DamagedError(f"{path} is missing; get the publication again.")
@@ -151,31 +145,7 @@ def _rough(seconds: float) -> str:
 def make_again(
     folder: Path, number: int, advance: Callable[[float], object], longest: float = LONGEST
 ) -> str:
-    """Make some configurations again, chosen at random, and compare their links with the list.
-
-    Parameters
-    ----------
-    folder : Path
-        The published folder.
-    number : int
-        Number of configurations; all if there are fewer.
-    advance : callable
-        Function that is called with the fraction of the work done since the last call.
-    longest : float
-        Seconds that it may take, as far as its first updates tell.
-
-    Returns
-    -------
-    str
-        The configurations that were made, in words.
-
-    Raises
-    ------
-    UsageError
-        If the list is empty.
-    GaugeError
-        If a file is damaged, the links of a configuration are others, or it takes too long.
-    """
+    """Make some configurations again, chosen at random, and compare their links with the list."""
     chain, rows = published_chain(folder), read_configurations(folder)
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
@@ -200,14 +170,7 @@ def make_again(
 
 
 def check_chain(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
-    """Compare the parameters of a publication with the state of its chain and its list.
-
-    Raises
-    ------
-    GaugeError
-        If the list has configurations that the run has not made, or the chain has other numbers of
-        updates than the card.
-    """
+    """Compare the parameters of a publication with the state of its chain and its list."""
     chain = published_chain(folder)
     _check_made(folder, chain, read_configurations(folder))
     if chain.state.sweep > chain.parameters.updates:
@@ -228,13 +191,7 @@ def _check_made(folder: Path, chain: StoredChain, updates: Iterable[int]) -> Non
 
 
 def published_chain(folder: Path) -> StoredChain:
-    """Return the chain of a published folder.
-
-    Raises
-    ------
-    GaugeError
-        If the state of the chain is damaged.
-    """
+    """Return the chain of a published folder."""
     path = folder / CHAIN
     try:
         state = parse_state(read_text(path, MOST_BYTES))

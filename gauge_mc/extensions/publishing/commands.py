@@ -90,20 +90,6 @@ def forecast(
     """Try a few updates of every run of a card in memory, and return how long the rest takes.
 
     Nothing is written. Runs that are there, with the same parameters, are continued.
-
-    Parameters
-    ----------
-    card : PaperCard
-        The card.
-    output : Path
-        Folder of the runs and the comparisons.
-    **execution : object
-        Fields of `Execution` by name, such as ``backend`` and ``threads``.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If a run or a scan could not be begun or continued.
     """
     given = {name: value for name, value in execution.items() if value is not None}
     runs: list[RunTime] = []

@@ -144,13 +144,7 @@ def publish(
 
 
 def _refuse_filled(folder: Path) -> None:
-    """Refuse a folder that is not empty, also because another process has published into it.
-
-    Raises
-    ------
-    UsageError
-        If it is not.
-    """
+    """Refuse a folder that is not empty, also because another process has published into it."""
     if (folder / record.CRATE).is_file():
         raise UsageError(
             f"{folder} is a complete publication already, which `{CommandLine('verify', folder)}` "
@@ -161,13 +155,7 @@ def _refuse_filled(folder: Path) -> None:
 
 
 def _refuse_changing(run: Run) -> None:
-    """Refuse a run at which a process is at work, so that its files change.
-
-    Raises
-    ------
-    GaugeError
-        If there is one.
-    """
+    """Refuse a run at which a process is at work, so that its files change."""
     holder, at_work = run.holder()
     if at_work:
         raise GaugeError(
@@ -248,13 +236,7 @@ class _Contents:
 
 
 def results_of(run: Run) -> list[Path]:
-    """Return the files with results of fits in a run, in the order of their names.
-
-    Raises
-    ------
-    GaugeError
-        If one of them is damaged.
-    """
+    """Return the files with results of fits in a run, in the order of their names."""
     stems = tuple(Path(x.file).stem for x in FITS.values())
     paths = (path for path in run.path.glob("*.json") if path.stem.startswith(stems))
     results = [path for path in sorted(paths) if RESULT.recognises(path) and not path.is_symlink()]

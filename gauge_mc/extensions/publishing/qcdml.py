@@ -104,21 +104,7 @@ def configuration(
     checksum: str,
     session: SessionRecord,
 ) -> bytes:
-    """Return the document of a configuration.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Parameters of the run.
-    publisher : Publisher
-        Who publishes it.
-    row : PublishedConfiguration
-        The row of the file in the list of configurations.
-    checksum : str
-        Its checksum; see `posix_checksum`.
-    session : SessionRecord
-        The session that has made it.
-    """
+    """Return the document of a configuration."""
     p, institution = parameters, publisher.institution or UNKNOWN
     root = ET.Element("gaugeConfiguration", xmlns=CONFIGURATION)
     name = f"{_word(publisher.project)}/{_word(p.name)}/{Path(row.file).name}"
@@ -142,13 +128,7 @@ def configuration(
 
 
 def posix_checksum(path: Path) -> str:
-    """Return the CRC-32 of POSIX's cksum of the links in a file, as ILDG states it.
-
-    Raises
-    ------
-    GaugeError
-        If the program cksum does not exist or fails.
-    """
+    """Return the CRC-32 of POSIX's cksum of the links in a file, as ILDG states it."""
     offset, size = open_configuration(path).span
     try:
         with path.open("rb") as file:

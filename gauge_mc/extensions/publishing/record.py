@@ -55,13 +55,7 @@ class Author:
 
     @classmethod
     def parse(cls, text: str) -> Author:
-        """Read an author, ``Family, Given``, or a single name.
-
-        Raises
-        ------
-        UsageError
-            If there are several names without a comma after the family name, or none.
-        """
+        """Read an author, ``Family, Given``, or a single name."""
         family, comma, given = text.partition(",")
         if not family.strip() or (not comma and len(family.split()) > 1):
             raise UsageError(
@@ -142,13 +136,7 @@ class PublishedConfiguration:
 
     @classmethod
     def of(cls, run: Run, update: int, path: Path) -> PublishedConfiguration:
-        """Return the row of a configuration, after the file has been checked.
-
-        Raises
-        ------
-        GaugeError
-            If it is damaged.
-        """
+        """Return the row of a configuration, after the file has been checked."""
         averages, links = open_configuration(path).identified()
         place = path.relative_to(run.path).as_posix()
         return cls(update, place, path.stat().st_size, sha256(path), links, averages.mean)
@@ -166,13 +154,7 @@ def configurations_text(rows: Iterable[PublishedConfiguration]) -> str:
 
 
 def read_configurations(folder: Path) -> dict[int, PublishedConfiguration]:
-    """Read the list of configurations, by update.
-
-    Raises
-    ------
-    GaugeError
-        If it is damaged.
-    """
+    """Read the list of configurations, by update."""
     rows = _rows(folder / CONFIGURATIONS, get_type_hints(PublishedConfiguration))
     return {row["update"]: PublishedConfiguration(**row) for row in rows}
 
@@ -224,13 +206,7 @@ def _version(package: str) -> str | None:
 
 
 def _rows(path: Path, kinds: Mapping[str, type]) -> list[dict[str, Any]]:
-    """Read the rows of a list, given the types of its columns.
-
-    Raises
-    ------
-    GaugeError
-        If it is damaged.
-    """
+    """Read the rows of a list, given the types of its columns."""
     try:
         rows = parse_csv(read_text(path, MOST_BYTES), [*kinds])
         return [{name: READ[kind](row[name]) for name, kind in kinds.items()} for row in rows]
@@ -312,13 +288,7 @@ def crate_text(
 
 
 def published_files(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of the files of a published folder, by path.
-
-    Raises
-    ------
-    GaugeError
-        If the description of the folder is damaged.
-    """
+    """Return the SHA-256 of the files of a published folder, by path."""
     path = folder / CRATE
     try:
         graph = parse_json(read_text(path, MOST_BYTES))["@graph"]

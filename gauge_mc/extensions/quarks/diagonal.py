@@ -88,26 +88,14 @@ class DiagonalTerm(ABC):
 
 
 def finite(what: str, value: float) -> float:
-    """Return a parameter.
-
-    Raises
-    ------
-    UsageError
-        If it is not a finite number.
-    """
+    """Return a parameter."""
     if not math.isfinite(value):
         raise UsageError(f"{what} is {value}; give a number.")
     return float(value)
 
 
 def check_term(kind: type[DiagonalTerm]) -> None:
-    """Refuse a class of terms that does not take the parameters that it declares.
-
-    Raises
-    ------
-    ValueError
-        If there is a parameter that it does not take, or takes without declaring it.
-    """
+    """Refuse a class of terms that does not take the parameters that it declares."""
     names = [option.name for option in kind.parameters]
     try:
         inspect.signature(kind).bind(0.0, **dict.fromkeys(names, 0.0))
@@ -161,17 +149,7 @@ class CloverForce:
             self._halo = HaloExchange(field.devices, self._planes, transfers_of(layouts, 1))
 
     def add(self, force: AlgebraField, derivative: Sequence[StoredSlab], factor: float) -> None:
-        """Add the force of an action, given its derivative with the clover term.
-
-        Parameters
-        ----------
-        force : AlgebraField
-            The force F is added to it; see `gauge_mc.updates.monomials.Monomial.kick`.
-        derivative : sequence of StoredSlab
-            The blocks L of `gauge_mc.extensions.quarks.forces.normal.DiagonalDerivative`.
-        factor : float
-            kappa c_SW.
-        """
+        """Add the force of an action, given its derivative with the clover term."""
         for slab, blocks in zip(self._planes, derivative, strict=True):
             slab.launch(
                 CLOVER_PLANES,

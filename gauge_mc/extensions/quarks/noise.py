@@ -58,13 +58,7 @@ class Noise:
 
 
 def check_noise(kind: type[Noise]) -> None:
-    """Refuse a noise with too many roots of unity, or with a single one, whose average is not 0.
-
-    Raises
-    ------
-    ValueError
-        If it has.
-    """
+    """Refuse a noise with too many roots of unity, or with a single one, whose average is not 0."""
     if kind.roots == 1 or not 0 <= kind.roots <= MOST_ROOTS:
         raise ValueError(f"has {kind.roots} roots of unity; choose from 2 to {MOST_ROOTS}, or 0")
 
@@ -97,13 +91,7 @@ DILUTIONS = {
 
 
 def dilution_of(text: str) -> tuple[str, ...]:
-    """Return what a source is divided by, in the order of `DILUTIONS`.
-
-    Raises
-    ------
-    UsageError
-        If a word is none of these.
-    """
+    """Return what a source is divided by, in the order of `DILUTIONS`."""
     words = [word.strip() for word in text.replace(";", ",").split(",")]
     if unknown := {*words} - {*DILUTIONS, UNDILUTED}:
         raise UsageError(
@@ -122,13 +110,6 @@ def source_parts(dilution: Sequence[str], colours: int, times: int) -> list[Sour
 
     Parts have a chirality, so that gamma_5 times the solution of one is that of gamma_5 times the
     source, apart from a sign: the adjoint of the propagator needs no solution of its own.
-
-    Parameters
-    ----------
-    dilution : sequence of str
-        Keys of `DILUTIONS`.
-    colours, times : int
-        Numbers of colours and of time slices.
     """
     spins = [1 << n for n in range(SPINS)] if "spin" in dilution else CHIRALITIES
     return [

@@ -94,11 +94,6 @@ def parse_source(text: str, lattice: Lattice) -> Source:
     """Return the source that a text such as ``point:0,0,0,0`` describes.
 
     Semicolons may stand for the commas, for options that are separated by these.
-
-    Raises
-    ------
-    UsageError
-        If the source is unknown, or its parameters are invalid.
     """
     name, _, after = text.strip().partition(":")
     SOURCES.check(name, "--source")
@@ -113,15 +108,7 @@ def parse_source(text: str, lattice: Lattice) -> Source:
 
 
 def checked_place(words: Sequence[str], lattice: Lattice) -> Place:
-    """Return x, y, z and t from text; by default the origin.
-
-    Raises
-    ------
-    ValueError
-        If there are not four numbers.
-    UsageError
-        If the place is outside the lattice.
-    """
+    """Return x, y, z and t from text; by default the origin."""
     if not words:
         return (0, 0, 0, 0)
     x, y, z, t = map(whole_number, words)
@@ -301,19 +288,7 @@ class GaussianSource(Source):
 def smear_step(
     source: SpinorField, target: SpinorField, links: Field, weight: float, time: int | None = None
 ) -> None:
-    """Apply 1 + weight Laplacian to all vectors on one time slice, or on all of them.
-
-    Parameters
-    ----------
-    source, target : SpinorField
-        Vectors on all sites.
-    links : Field
-        In the precision in which the vectors are stored.
-    weight : float
-        Factor of the Laplacian.
-    time : int, optional
-        t of the slice; the target is unchanged on others.
-    """
+    """Apply 1 + weight Laplacian to all vectors on one time slice, or on all of them."""
     for n, (slab, there) in enumerate(zip(source.slabs, links.slabs, strict=True)):
         over = slab.whole()
         if time is not None:

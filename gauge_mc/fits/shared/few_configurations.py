@@ -19,17 +19,7 @@ from gauge_mc.scans.scan import Scan
 
 
 def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
-    """Return a sentence if fits of a table need more configurations than it has; else nothing.
-
-    Parameters
-    ----------
-    table : TableData
-        The table that was measured.
-    path : Path
-        Its file.
-    folder : Path, optional
-        The run whose configurations were measured; None if they are of no run.
-    """
+    """Return a sentence if fits of a table need more configurations than it has; else nothing."""
     if SWEEP not in table:
         return []
     number = np.unique(table[SWEEP]).size

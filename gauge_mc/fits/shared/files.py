@@ -47,11 +47,6 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
 
     If several tables have them, the one whose file is named after its observable is chosen. Damaged
     tables are ignored if another one has the columns.
-
-    Raises
-    ------
-    GaugeError
-        If no table has these columns, or several have and the choice is ambiguous.
     """
     damaged: list[GaugeError] = []
     found = tables_with_columns(folder, columns, damaged)
@@ -70,11 +65,6 @@ def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
     """Return the tables of the runs in a folder that have the given columns.
 
     There are none if the folder is itself a run with such a table, or no folder.
-
-    Raises
-    ------
-    GaugeError
-        If it is ambiguous which table of a run is meant.
     """
     if not folder.is_dir() or tables_with_columns(folder, columns):
         return []
@@ -87,22 +77,7 @@ def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
 def tables_with_columns(
     folder: Path, columns: Collection[str], damaged: list[GaugeError] | None = None
 ) -> dict[Path, bool]:
-    """Return the tables of a run that have the given columns.
-
-    Parameters
-    ----------
-    folder : Path
-        The run directory.
-    columns : collection of str
-        Names of the columns that a table must have.
-    damaged : list of GaugeError, optional
-        The errors of tables that cannot be read are added to it.
-
-    Returns
-    -------
-    dict of Path to bool
-        Whether the file of each table is named after its observable.
-    """
+    """Return the tables of a run that have the given columns."""
     found = {}
     for path in sorted(folder.glob("*.csv")):
         try:
@@ -162,13 +137,7 @@ def _kept_in(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def kept_options(folder: Path, fit: str = "") -> dict[str, Any]:
-    """Return the options of a fit that are kept with a run, or else with the folder of its scan.
-
-    Raises
-    ------
-    GaugeError
-        If the file is damaged.
-    """
+    """Return the options of a fit that are kept with a run, or else with the folder of its scan."""
     found = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
     return {**found.get(OF_ALL, {}), **found.get(fit, {})}
 
@@ -188,13 +157,7 @@ def kept_in_words(folder: Path, kept: Mapping[str, Any]) -> list[str]:
 
 
 def keep_options(folder: Path, fit: str, options: Mapping[str, Any]) -> None:
-    """Keep the options of a fit with a run or scan, instead of those before; `SKIP` for all fits.
-
-    Raises
-    ------
-    GaugeError, UsageError
-        If the file is damaged, cannot be written, or is another one.
-    """
+    """Keep the options of a fit with a run or scan, instead of those before."""
     path, own = folder / KEPT_FILE, {**options}
     of_all = {SKIP.name: own.pop(SKIP.name)} if SKIP.name in own else {}
     kept = {**_kept_in(path), OF_ALL: of_all, fit: own}
@@ -230,13 +193,7 @@ RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_
 
 
 def read_fit(path: Path) -> SuggestingDict[Any]:
-    """Return the content of the file of a fit, with an `Estimate` for every value with an error.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be read or is not the result of a fit.
-    """
+    """Return the content of the file of a fit, with an `Estimate` for every value with an error."""
     if not RESULT.recognises(path):
         raise GaugeError(
             f"{path} is not the result of a fit; if it was one, make it again with "
@@ -334,11 +291,6 @@ def tables_of_result(path: Path) -> list[FittedTable]:
     """Return the tables from which the result of a fit was made, as its file states them.
 
     There are none in the results of earlier versions.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be read, or is not the result of a fit.
     """
     try:
         stated = parse_json(read_text(path, MAX_RESULT)).get(FITTED, [])
@@ -348,21 +300,7 @@ def tables_of_result(path: Path) -> list[FittedTable]:
 
 
 def match_of(fitted: Sequence[FittedTable], present: Collection[Path]) -> ContentMatch | None:
-    """Return whether a result belongs to tables, whose names do not matter.
-
-    Parameters
-    ----------
-    fitted : sequence of FittedTable
-        The tables from which it was made.
-    present : collection of Path
-        Files of tables.
-
-    Returns
-    -------
-    ContentMatch or None
-        The worst match of a fitted table, each with the present one that is most similar; None if
-        it is not known from which tables the result was made.
-    """
+    """Return whether a result belongs to tables, whose names do not matter."""
     order = list(ContentMatch)
     contents = [TableContent(x.size, x.sha256) for x in fitted]
     matches = [[compare_content(path, c) for path in present] for c in contents]

@@ -84,22 +84,7 @@ def draw_curves(axes: Axes, curves: Curves) -> None:
 
 
 def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path) -> None:
-    """Draw averages of several quantities against one variable, in panels below each other.
-
-    Parameters
-    ----------
-    panels : sequence of (str, curves)
-        For each quantity the label of its axis and its curves, sorted by the variable.
-    abscissa : str
-        The label of the variable.
-    path : Path
-        The file to write; its ending determines the format.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is nothing to plot.
-    """
+    """Draw averages of several quantities against one variable, in panels below each other."""
     require(panels)
     for _, curves in panels:
         require(curves)
@@ -135,13 +120,7 @@ def integer_ticks(axes: Axes) -> None:
 
 
 def require(items: Sequence[object]) -> None:
-    """Refuse an empty list of things to plot.
-
-    Raises
-    ------
-    GaugeError
-        If `items` is empty.
-    """
+    """Refuse an empty list of things to plot."""
     if not items:
         raise GaugeError("There is nothing to plot: no run with measurements was given.")
 
@@ -171,28 +150,7 @@ def draw_rates(
     title: str = "",
     ideal: bool = False,
 ) -> None:
-    """Draw rates on logarithmic axes, with the limits of a copy as dashed lines.
-
-    Parameters
-    ----------
-    curves : sequence of RateCurve
-        The rates of each thing, of which at least one has points.
-    abscissa, ordinate : str
-        Labels of the axes.
-    ticks : sequence of (float, str)
-        Ticks of the abscissa with their labels.
-    path : Path
-        The file to write; its ending determines the format.
-    title : str
-        Title of the legend.
-    ideal : bool
-        Whether to draw rates proportional to the abscissa as dotted lines.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is nothing to plot.
-    """
+    """Draw rates on logarithmic axes, with the limits of a copy as dashed lines."""
     require([curve for curve in curves if curve.points])
     panels = [*dict.fromkeys(curve.panel for curve in curves)]
     labels = [*dict.fromkeys(curve.label for curve in curves)]
@@ -270,21 +228,7 @@ class History:
 def draw_history(
     axes: Axes, history: History, look: dict[str, Any], skip: int = 0, label: str = ""
 ) -> None:
-    """Draw a series and its running mean, which is the mean of all values up to each update.
-
-    Parameters
-    ----------
-    axes : Axes
-        Frame to draw in.
-    history : History
-        The time series.
-    look : dict
-        Colour and marker of the run.
-    skip : int
-        Last update that is left out of the running mean.
-    label : str
-        Label of the running mean in the legend.
-    """
+    """Draw a series and its running mean, which is the mean of all values up to each update."""
     axes.plot(history.sweeps, history.values, **series_line(look["color"]), zorder=1)
     kept = history.after(skip)
     running = np.cumsum(kept.values) / np.arange(1, kept.values.size + 1)
@@ -313,15 +257,7 @@ def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:
 
 
 def key_of_lines(looks: Sequence[dict[str, Any]], shaded: bool) -> list[tuple[Any, str]]:
-    """Return handles and labels of a legend that says what the lines of a time series show.
-
-    Parameters
-    ----------
-    looks : sequence of dict
-        Colours and markers of the runs. If there are several, the key is grey.
-    shaded : bool
-        Whether measurements are shaded, because they are left out of averages.
-    """
+    """Return handles and labels of a legend that says what the lines of a time series show."""
     own = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
     line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
     entries = [
@@ -374,17 +310,7 @@ def finish_distribution(axes: Axes) -> None:
 def describe_history(
     history: History, symbol: str = r"\mathrm{mean}", with_unit: bool = True
 ) -> str:
-    """Return the mean, its error and tau_int of a series as text for a legend.
-
-    Parameters
-    ----------
-    history : History
-        The time series.
-    symbol : str
-        Symbol of the mean, as mathematical text; empty for the number alone.
-    with_unit : bool
-        Whether to state the unit of tau_int, if that is updates.
-    """
+    """Return the mean, its error and tau_int of a series as text for a legend."""
     result = estimate(history.values)
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
@@ -398,15 +324,7 @@ def describe_history(
 
 
 def check_history(history: History, skip: int = 0) -> None:
-    """Refuse a series that cannot be drawn.
-
-    Raises
-    ------
-    GaugeError
-        If the series is empty or contains a value that is not a number.
-    UsageError
-        If `skip` is negative, or no measurement was made after the update `skip`.
-    """
+    """Refuse a series that cannot be drawn."""
     if history.values.size == 0 or not np.isfinite(history.values).all():
         raise GaugeError(
             f"The series of {history.label or 'the run'} is empty or contains a value that is not "

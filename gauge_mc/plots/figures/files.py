@@ -115,13 +115,7 @@ class FigureFormat:
 
     @classmethod
     def parse(cls, size: str | None, dpi: int | None) -> FigureFormat:
-        """Return the format for a size such as ``6x4`` and a resolution, both optional.
-
-        Raises
-        ------
-        UsageError
-            If the size is not of this form; see also the class.
-        """
+        """Return the format for a size such as ``6x4`` and a resolution, both optional."""
         sides = None
         if size is not None:
             side = r"([0-9]{1,3}(?:\.[0-9]{1,6})?)"
@@ -161,13 +155,6 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
 
     Within `drawn_as` its size and resolution are those given there. Within `kept_figures` it is not
     written.
-
-    Raises
-    ------
-    UsageError
-        If `path` does not end in one of `ENDINGS`, or something else than a figure is there.
-    GaugeError
-        If Matplotlib is missing, or the file cannot be written.
     """
     kept = _kept.get()
     if kept is None:
@@ -200,13 +187,7 @@ def figure_bytes(figure: Figure, ending: str) -> bytes:
 
 
 def figure_kind(path: Path) -> FileKind:
-    """Return the kind of figures with the ending of a path.
-
-    Raises
-    ------
-    UsageError
-        If the path does not end in one of `ENDINGS`.
-    """
+    """Return the kind of figures with the ending of a path."""
     ending = _ending(path)
     if ending not in ENDINGS:
         raise UsageError(

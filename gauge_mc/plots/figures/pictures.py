@@ -103,21 +103,7 @@ def add_heading(
     title: str = "",
     columns: int = 1,
 ) -> None:
-    """Add a legend above all frames, which begins at the left edge of one of them.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure that gets the legend.
-    axes : Axes
-        Frame at the left. Everything else must have been drawn.
-    entries : sequence of (handle, str)
-        Entries of the legend, which may be empty.
-    title : str
-        Title above the entries.
-    columns : int
-        Number of columns. There are fewer if they would be wider than the figure.
-    """
+    """Add a legend above all frames, which begins at the left edge of one of them."""
     for ncols in range(columns, 0, -1):
         used = [(handle, label) for handle, label in entries if ncols > 1 or label]
         legend = figure.legend(

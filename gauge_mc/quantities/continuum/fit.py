@@ -88,24 +88,7 @@ class Extrapolation:
 
     @classmethod
     def of(cls, x: Array, y: Array, covariance: Array, artefacts: Sequence[int]) -> Extrapolation:
-        """Return the average over all models of some points.
-
-        Parameters
-        ----------
-        x : ndarray of float64, shape (points,)
-            Squares of lattice spacings in units of a length, ascending.
-        y : ndarray of float64, shape (points,)
-            The ordinates.
-        covariance : ndarray of float64, shape (2 points, 2 points)
-            Covariance matrix of the ordinates and then the abscissae.
-        artefacts : sequence of int
-            See `gauge_mc.actions.Action.artefacts`.
-
-        Raises
-        ------
-        GaugeError
-            If the covariance matrix is not positive.
-        """
+        """Return the average over all models of some points."""
         try:
             fits = [_fit(x, y, covariance, *model) for model in models(x.size, artefacts)]
         except np.linalg.LinAlgError:
@@ -334,13 +317,7 @@ def _point(
 
 
 def _cautions(points: Sequence[ContinuumPoint], numbers: Sequence[KeptNumber]) -> list[str]:
-    """Return cautions about the points and the numbers of which they consist.
-
-    Raises
-    ------
-    GaugeError
-        If they are not at two different spacings.
-    """
+    """Return cautions about the points and the numbers of which they consist."""
     first, last = points[0], points[-1]
     if len(points) < 2 or last.x - first.x <= last.x_error + first.x_error:
         raise GaugeError(

@@ -108,13 +108,7 @@ class KeptNumbers:
 
     @classmethod
     def of(cls, run: Path) -> KeptNumbers:
-        """Read the results that a run has kept.
-
-        Raises
-        ------
-        GaugeError
-            If a result is damaged or of another table than the run has now, or a fit has several.
-        """
+        """Read the results that a run has kept."""
         numbers, ensemble = list[KeptNumber](), dict[str, str]()
         for file in results_in(run):
             content, tables = read_fit(file), tables_of_result(file)
@@ -190,13 +184,7 @@ def product_of(wanted: Powers, shared: Sequence[Powers]) -> list[tuple[Powers, f
 
 
 def results_in(run: Path) -> list[Path]:
-    """Return the results of fits in a folder, the usual one or else the only one of each fit.
-
-    Raises
-    ------
-    GaugeError
-        If a fit has several results and none has the usual name.
-    """
+    """Return the results of fits in a folder, the usual one or else the only one of each fit."""
     files = [file for file in sorted(run.glob("*.json")) if RESULT.recognises(file)]
     results = []
     for name, fit in FITS.items():
@@ -247,11 +235,6 @@ def correlation(first: NumberHistory, second: NumberHistory) -> float:
     the one on these alone: other configurations contribute to neither covariance. This is
     Nc / sqrt(N1 N2) for independent samples, and 1 for a series so slow that more of its samples
     tell nothing new.
-
-    Parameters
-    ----------
-    first, second : tuple of ndarray
-        See `gauge_mc.fits.FitResult.histories`.
     """
     _, *places = np.intersect1d(_keys(first[0]), _keys(second[0]), return_indices=True)
     if places[0].size < MIN_CONFIGURATIONS:

@@ -124,25 +124,13 @@ class FlowTable:
         return f"measure another flow with {shown}, and name its table"
 
     def energy(self, name: str) -> Array:
-        """Return a^4 E, shape (configurations, times), in one of the discretisations `ENERGIES`.
-
-        Raises
-        ------
-        UsageError
-            If there is no such discretisation.
-        """
+        """Return a^4 E, shape (configurations, times), in one of the discretisations `ENERGIES`."""
         weights = zip(("energy_plaquette", "energy_clover"), weights_of(name), strict=True)
         terms = [weight * self._column(column) for column, weight in weights if weight]
         return np.asarray(sum(terms))
 
     def charge(self, name: str) -> Array:
-        """Return the charge, shape (configurations, times), in one of the definitions `CHARGES`.
-
-        Raises
-        ------
-        UsageError
-            If there is no such definition.
-        """
+        """Return the charge, shape (configurations, times), in one of the definitions `CHARGES`."""
         if name not in CHARGES:
             raise UsageError(f"--charge is '{name}'; choose {in_words(CHARGES, 'or')}.")
         return self._column(CHARGES[name])
@@ -168,36 +156,14 @@ class FlowTable:
 
 
 def weights_of(energy: str) -> tuple[float, float]:
-    """Return the weights of the plaquette and the clover energy in a discretisation of E.
-
-    Raises
-    ------
-    UsageError
-        If there is no such discretisation.
-    """
+    """Return the weights of the plaquette and the clover energy in a discretisation of E."""
     if energy not in ENERGIES:
         raise UsageError(f"--energy is '{energy}'; choose {in_words(ENERGIES, 'or')}.")
     return ENERGIES[energy]
 
 
 def read_flow(tables: Tables, skip: Skips = 0, fewest: int = MIN_CONFIGURATIONS) -> FlowTable:
-    """Read the gradient flow of the whole lattice from the file of a table, or of several chains.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-    fewest : int
-        Minimum number of configurations.
-
-    Raises
-    ------
-    GaugeError
-        If the file is damaged or not such a table, if it contains too few configurations, or if its
-        configurations have different flow times.
-    UsageError
-        If nothing was measured after the update `skip`.
-    """
+    """Read the gradient flow of the whole lattice from the table of one chain or several."""
     what = "the gradient flow of the whole lattice"
     table = read_series(
         tables, COLUMNS, what, skip, fewest, rows=lambda table: table["slice"] == WHOLE
@@ -220,31 +186,7 @@ t/a^2 = 30."""
 def tree_level(
     t: Array, rectangle: float, flow: str, weights: tuple[float, float], alpha: float = 1.0
 ) -> Array:
-    """Return C(a^2/t) in infinite volume.
-
-    Parameters
-    ----------
-    t : ndarray of float64, shape (times,)
-        Flow times t/a^2.
-    rectangle : float
-        Coefficient c1 of rectangles in the action of the ensemble, with c0 + 8 c1 = 1.
-    flow : str
-        Name of the flow, from `FLOWS`.
-    weights : (float, float)
-        Weights of the plaquette and the clover energy in E.
-    alpha : float
-        Gauge parameter of the propagator.
-
-    Returns
-    -------
-    ndarray of float64, shape (times,)
-        C(a^2/t), which tends to 1 for large t.
-
-    Raises
-    ------
-    GaugeError
-        If the flow is not known.
-    """
+    """Return C(a^2/t) in infinite volume."""
     kind = FLOWS.get(flow)
     if kind is None or kind.rectangle is None:
         known = [name for name, x in FLOWS.items() if x.rectangle is not None]
@@ -275,17 +217,7 @@ class FlowedGluons:
 
     @classmethod
     def of(cls, p: Array, rectangle: float, kind: Flow, alpha: float = 1.0) -> FlowedGluons:
-        """Return the gluons of an action with rectangles, along a flow whose kernel is known.
-
-        Parameters
-        ----------
-        p : ndarray, shape (momenta, 4)
-            The momenta.
-        rectangle, alpha : float
-            See `tree_level`.
-        kind : Flow
-            The flow.
-        """
+        """Return the gluons of an action with rectangles, along a flow whose kernel is known."""
         assert kind.rectangle is not None
         hat = 2 * np.sin(p / 2)
         action = _kernel(hat, _with_rectangles(hat, rectangle))
@@ -299,20 +231,7 @@ class FlowedGluons:
         return cls(hat, rates, left.mT @ propagator @ left, right)
 
     def averages(self, planes: Array, t: Array) -> Array:
-        """Return averages of the sum of |p̂_mu A_nu - p̂_nu A_mu|^2 over planes with factors.
-
-        Parameters
-        ----------
-        planes : ndarray, shape (momenta, 4, 4)
-            Factors of the planes.
-        t : ndarray, shape (times,)
-            Flow times.
-
-        Returns
-        -------
-        ndarray, shape (times, momenta)
-            The averages, for g = 1 and one component of the algebra.
-        """
+        """Return averages of the sum of |p̂_mu A_nu - p̂_nu A_mu|^2 over planes with factors."""
         product = self.propagator * (self.modes.mT @ _kernel(self.hat, planes) @ self.modes)
         decays = (np.exp(-time * self.rates) for time in t)
         return np.array([np.sum((product @ d[:, :, None])[:, :, 0] * d, axis=1) for d in decays])
@@ -343,15 +262,7 @@ def _with_rectangles(hat: Array, rectangle: float) -> Array:
 
 
 def _kernel(hat: Array, planes: Array) -> Array:
-    """Return the kernel K of sum over mu < nu of planes_mu,nu |p̂_mu A_nu - p̂_nu A_mu|^2.
-
-    Parameters
-    ----------
-    hat : ndarray, shape (points, 4)
-        p̂ = 2 sin(p/2).
-    planes : ndarray, shape (points, 4, 4)
-        Factors of the planes.
-    """
+    """Return the kernel K of sum over mu < nu of planes_mu,nu |p̂_mu A_nu - p̂_nu A_mu|^2."""
     kernel = -planes * hat[:, :, None] * hat[:, None, :]
     directions = np.arange(4)
     other = planes * (1 - np.eye(4)) * hat[:, None, :] ** 2
@@ -411,24 +322,7 @@ class FlowCurve:
 
     @classmethod
     def of(cls, flow: FlowTable, energy: str, corrected: bool = False) -> FlowCurve:
-        """Return t^2 E of a flow.
-
-        Parameters
-        ----------
-        flow : FlowTable
-            The gradient flow of an ensemble.
-        energy : str
-            Discretisation of E.
-        corrected : bool
-            Whether to divide by the tree-level factor C(a^2/t).
-
-        Raises
-        ------
-        UsageError
-            If there is no such discretisation.
-        GaugeError
-            If there are too few flow times, or the tree-level factor is not known.
-        """
+        """Return t^2 E of a flow."""
         t, samples = flow.t, flow.t**2 * flow.energy(energy)
         if corrected:
             t, samples = t[flow.t > 0], samples[:, flow.t > 0]
@@ -459,26 +353,14 @@ class FlowCurve:
         return [estimate(x) for x in (self.t * self._all(self.t, 1)).T]
 
     def t0(self, target: float) -> Crossing:
-        """Return t0/a^2, at which t^2 <E> reaches the target.
-
-        Raises
-        ------
-        GaugeError
-            If t^2 <E> does not reach it.
-        """
+        """Return t0/a^2, at which t^2 <E> reaches the target."""
         t0 = self._root(target, 0)
         rate = float(self.mean(t0, 1))
         series = t0 - (self._all(t0) - target) / rate
         return Crossing(t0, series, self._interpolation(t0, target, 0), self.replicas)
 
     def w0(self, target: float) -> Crossing:
-        """Return w0/a; w0^2 is the time at which t d/dt t^2 <E> reaches the target.
-
-        Raises
-        ------
-        GaugeError
-            If t d/dt t^2 <E> does not reach it.
-        """
+        """Return w0/a; w0^2 is the time at which t d/dt t^2 <E> reaches the target."""
         square = self._root(target, 1)
         rate = float(self.mean(square, 1) + square * self.mean(square, 2))
         series = square - (square * self._all(square, 1) - target) / rate

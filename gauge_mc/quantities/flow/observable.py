@@ -347,20 +347,7 @@ class GradientFlowObservable(Observable):
 def _arrays(
     table: TableData,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Return the columns of a table as arrays.
-
-    Returns
-    -------
-    sweeps, times : ndarray
-        Numbers of the configurations, and flow times.
-    values : dict of str to ndarray, shape (sweeps, times, records of one time)
-        The other columns. The first record of a time is that of the whole lattice.
-
-    Raises
-    ------
-    KeyError, ValueError
-        If a column is missing, or the records are not those of all times and slices.
-    """
+    """Return the columns of a table as arrays."""
     indices = [table[name] for name in FLOW_COLUMNS[:3]]
     distinct = [index[np.sort(np.unique(index, return_index=True)[1])] for index in indices]
     grid = np.meshgrid(*distinct, indexing="ij")

@@ -136,21 +136,7 @@ def _scale(
     symbol: str,
     shown: Crossing | None,
 ) -> list[Mark]:
-    """Mark the flow time of a scale on the target line, and state the scale in the legend.
-
-    Parameters
-    ----------
-    crossing : Crossing or None
-        The flow time.
-    target : float
-        Value of the curve there.
-    look : dict
-        Colour and style of the curve.
-    name, symbol : str
-        Name of the discretisation, and symbol of the scale.
-    shown : Crossing or None
-        The scale.
-    """
+    """Mark the flow time of a scale on the target line, and state the scale in the legend."""
     text = f"{name}: {symbol}={minus(shown.estimate)}$" if shown else f"{name}: not reached"
     named = Sketch(lambda axes: axes.plot([], [], **look, label=text))
     return [*([Abscissa(crossing.estimate, target, 0.2, style=look)] if crossing else []), named]

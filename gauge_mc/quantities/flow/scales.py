@@ -127,31 +127,6 @@ def flow_scales(
 
     The errors are found by the Gamma method from the linearised series of each quantity: the
     fluctuations of E of each configuration, projected on the derivative of the quantity by <E>.
-
-    Parameters
-    ----------
-    flow : FlowTable
-        The gradient flow of the ensemble, as `read_flow` returns it.
-    energy : str
-        Discretisation of E.
-    target : float
-        Value of t^2 <E> at t0, and of t d/dt t^2 <E> at w0^2.
-    corrected : bool
-        Whether to divide E by its lattice artefacts at tree level.
-    sqrt_t0, w0 : Reference, optional
-        sqrt(t0) and w0 in fm, from which the lattice spacing follows.
-
-    Returns
-    -------
-    FlowScales
-        t0, w0 and the quantities that follow from them, with their errors.
-
-    Raises
-    ------
-    UsageError
-        If there is no such discretisation, or the target is not positive.
-    GaugeError
-        If the flow is too short for t0, has too few times, or its tree-level correction is unknown.
     """
     if not 0 < target < math.inf:
         raise UsageError(f"--target is {target:g}; give a positive number, such as {TARGET:g}.")
@@ -376,13 +351,7 @@ FITS.register(ScaleFit())
 
 
 def definition(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definition of t0 that options choose, as arguments of `flow_scales`.
-
-    Raises
-    ------
-    UsageError
-        If the target is not positive.
-    """
+    """Return the definition of t0 that options choose, as arguments of `flow_scales`."""
     target = options.get(GOAL.name, TARGET)
     if not 0 < target < math.inf:
         raise UsageError(f"{GOAL.flag} is {target:g}; give a positive number, such as {TARGET:g}.")
@@ -396,13 +365,7 @@ def definition(options: Mapping[str, Any]) -> dict[str, Any]:
 def reference_t0(
     ensemble: Mapping[str, str], target: float, options: Mapping[str, Any]
 ) -> Reference | None:
-    """Return sqrt(t0) in fm: the one that was given, or that of the group if it is known.
-
-    Raises
-    ------
-    UsageError
-        If the given value or its error is invalid.
-    """
+    """Return sqrt(t0) in fm: the one that was given, or that of the group if it is known."""
     given = given_reference(SQRT_T0.name, options)
     group = GROUPS[ensemble["group"]] if ensemble.get("group") in GROUPS else None
     if given or target != TARGET or group is None or group.sqrt_t0 is None:
@@ -411,13 +374,7 @@ def reference_t0(
 
 
 def given_reference(name: str, options: Mapping[str, Any]) -> Reference | None:
-    """Return a scale in fm that was given by options, or None.
-
-    Raises
-    ------
-    UsageError
-        If the scale is not positive, its error is negative, or only the error is given.
-    """
+    """Return a scale in fm that was given by options, or None."""
     value, error = options.get(name), options.get(f"{name}_error")
     flag, error_flag = flag_of(name), flag_of(f"{name}_error")
     if value is None and error is None:

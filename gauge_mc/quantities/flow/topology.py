@@ -142,11 +142,6 @@ def best_factor(charges: Array) -> tuple[float, float]:
 
     alpha minimises sum (alpha Q - round(alpha Q))^2 for 1 <= alpha <= 1.4 (L. Del Debbio, H.
     Panagopoulos and E. Vicari, hep-th/0204125).
-
-    Returns
-    -------
-    alpha, deviation : float
-        The deviation is the root mean square of alpha Q - round(alpha Q).
     """
     squares = float(charges @ charges)
 
@@ -178,29 +173,7 @@ def charges_at(
     target: float = TARGET,
     corrected: bool = False,
 ) -> Charges:
-    """Return the topological charges of an ensemble at one flow time.
-
-    Parameters
-    ----------
-    flow : FlowTable
-        The gradient flow of an ensemble.
-    charge : str
-        Discretisation of Q.
-    t : float, optional
-        Flow time; by default t0 if the flow reaches it, else the last one. The first time of the
-        table that is not smaller is taken.
-    rounded : bool
-        Whether to replace Q by the nearest integer to alpha Q.
-    energy, target, corrected
-        See `flow_scales`.
-
-    Raises
-    ------
-    UsageError
-        If there is no such discretisation, or `t` is negative.
-    GaugeError
-        If `t` is beyond the end of the flow.
-    """
+    """Return the topological charges of an ensemble at one flow time."""
     missing = ""
     try:
         t0: Crossing | None = FlowCurve.of(flow, energy, corrected).t0(target)
@@ -244,18 +217,6 @@ def topological_charge(
 
     The errors are found by the Gamma method from the linearised series of each quantity. They are
     NaN if the charge changes too rarely to estimate them.
-
-    Parameters
-    ----------
-    flow, charge, t, rounded, energy, target, corrected
-        See `charges_at`.
-    sqrt_t0 : Reference, optional
-        sqrt(t0) in fm, which sets the scale.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `charges_at`.
     """
     found = charges_at(flow, charge, t, rounded, energy, target, corrected)
     q, time = found.values, found.t0
@@ -456,13 +417,7 @@ FITS.register(TopologyFit())
 
 
 def choice_of_charge(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the charge that options choose, as arguments of `charges_at`.
-
-    Raises
-    ------
-    UsageError
-        If the target is not positive.
-    """
+    """Return the charge that options choose, as arguments of `charges_at`."""
     return {
         **definition(options),
         "charge": options.get(CHARGE.name, CHARGE.default),

@@ -225,21 +225,6 @@ def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
 
     Dotted lines show the directions of the centre Z(3). If all loops are real, as they are in
     SU(2), their distribution is shown instead of the plane.
-
-    Parameters
-    ----------
-    runs : sequence of History
-        Series of complex values: the lattice average of Tr/N for every measurement.
-    path : Path
-        File to write; its ending determines the format.
-    skip : int
-        Last update that is left out of the plane, averages and distributions.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file` and `check_history`. GaugeError is also raised if there is no data to
-        plot.
     """
     require(runs)
     for run in runs:

@@ -98,27 +98,7 @@ class Correlators:
 
 
 def read_correlators(tables: Tables, skip: Skips = 0) -> tuple[Correlators, Mapping[str, str]]:
-    """Read the correlators at all distances from the file of a table, or of several chains.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-
-    Returns
-    -------
-    Correlators
-        C(R) of every configuration.
-    mapping of str to str
-        The header of the table.
-
-    Raises
-    ------
-    GaugeError
-        If the table cannot be read, is not one of correlators, or is incomplete.
-    UsageError
-        If nothing was measured after the update `skip`.
-    """
+    """Read the correlators at all distances from the file of a table, or of several chains."""
     found = read_series(tables, CORRELATORS, "correlators of Polyakov loops", skip, 1)
     try:
         extent, colours = found.lattice.t, GROUPS[found.header.get("group", "")].colours
@@ -144,16 +124,6 @@ def correlator_potential(correlators: Correlators) -> PotentialSeries:
     of Wilson loops, up to terms of the order exp(-(V_1 - V_0) N_t) / N_t; without N^2 it would be
     larger by 2 ln N / N_t. C(R) must be known to better than `PRECISION`, as ln C is biased
     otherwise; this leaves out all distances at which the average is negative.
-
-    Returns
-    -------
-    PotentialSeries
-        Points whose t are N_t; there is no fit in t.
-
-    Raises
-    ------
-    GaugeError
-        If there are too few configurations, or if C(R) is not known at any distance.
     """
     check_enough(correlators.sweeps.size, "correlators")
     if (np.ptp(correlators.values, axis=0) == 0).any():
@@ -184,13 +154,6 @@ def caution_images(points: Sequence[PotentialPoint], lattice: str) -> list[str]:
 
     There a periodic image of one charge is as near to the other as the charge itself, so that
     C(R) is about twice as large for every such direction.
-
-    Parameters
-    ----------
-    points : sequence of PotentialPoint
-        V(R) at all distances.
-    lattice : str
-        Extents of the lattice, such as ``16x16x16x8``.
     """
     half = min(Lattice.parse(lattice).extents[:3]) / 2
     far = [point for point in points if point.steps * max(map(int, point.path)) == half]
@@ -329,17 +292,6 @@ def sums_of_lines(
     """Return sums over all lines along t, which end in the last slab; see `SummedObservable.sums`.
 
     On the side stream, the few threads of the lines do not keep other measurements waiting.
-
-    Parameters
-    ----------
-    field : Field
-        The field to which the lines belong.
-    kernel : Kernel
-        The kernel, which is called for every line.
-    values : int
-        Number of values per line.
-    block : int
-        Number of measurements that are fetched together.
     """
     complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
     ends = zip(field.slabs, complete, strict=True)

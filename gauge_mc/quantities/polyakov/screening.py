@@ -102,25 +102,7 @@ def free_energies(
     reach: tuple[float, float] = (SMALLEST, math.inf),
     phase: str | None = None,
 ) -> FreeEnergies:
-    """Return free energies at all distances, and the parameters of their decrease with R.
-
-    Parameters
-    ----------
-    correlators : Correlators
-        C(R) of an ensemble.
-    ensemble : mapping of str to str
-        Its metadata, with the lattice.
-    reach : tuple of float
-        Smallest and largest distance R/a of the fit.
-    phase : str, optional
-        The form that is fitted. By default it is that of the deconfined phase if C_inf is then at
-        least `SIGNIFICANT` errors above 0, and else that of the confined phase.
-
-    Raises
-    ------
-    GaugeError
-        If there are too few distances, or the fit does not converge.
-    """
+    """Return free energies at all distances, and the parameters of their decrease with R."""
     lattice = Lattice.parse(ensemble["lattice"])
     distances = np.array([steps * step_length(path) for path, steps in correlators.distances])
     order = np.argsort(distances, kind="stable")
@@ -322,16 +304,6 @@ def read_planes(tables: Tables, skip: Skips = 0) -> PlaneSeries:
     """Read the correlators of an ensemble from the file of a table, or of several chains.
 
     The axes with the most planes are averaged, the others left out.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-
-    Raises
-    ------
-    GaugeError
-        If the table is not one of such correlators, is incomplete, or has too few configurations.
     """
     found = read_series(tables, PLANES, "correlators of planes", skip)
     lattice = found.lattice
@@ -361,26 +333,7 @@ def screening(
     r_max: int | None = None,
     phase: str | None = None,
 ) -> ScreeningMasses:
-    """Return the screening masses of an ensemble.
-
-    Parameters
-    ----------
-    series : PlaneSeries
-        The correlators.
-    r_min : int, optional
-        Smallest distance of the fits. By default the smallest one, at least 1, from which on the
-        form fits.
-    r_max : int, optional
-        Largest distance of the fits. By default half the lattice.
-    phase : str, optional
-        The form that is fitted. By default it is that of the deconfined phase if the constant of
-        the real part is at least `SIGNIFICANT` errors above 0, and else that of the confined phase.
-
-    Raises
-    ------
-    GaugeError
-        If there are too few distances, or no fit converges.
-    """
+    """Return the screening masses of an ensemble."""
     last = series.planes // 2 if r_max is None else min(r_max, series.planes // 2)
     firsts = [r_min] if r_min is not None else [*range(1, max(2, last + 2 - LEAST_POINTS))]
     if last + 1 - firsts[0] < LEAST_POINTS:

@@ -127,13 +127,7 @@ QUOTED = ("root_sigma", "r0", "spacing")
 
 
 def columns_of(source: str) -> tuple[str, ...]:
-    """Return the columns of the table from which V(R) is determined.
-
-    Raises
-    ------
-    UsageError
-        If there is no such source.
-    """
+    """Return the columns of the table from which V(R) is determined."""
     if source not in TABLES:
         raise UsageError(f"{SOURCE.flag} is '{shortened(source)}'; choose {' or '.join(TABLES)}.")
     return TABLES[source]
@@ -406,24 +400,7 @@ def _result(
 def states_of(
     loops: TableSeries, level: int | None, levels: str | tuple[int, ...] | None
 ) -> tuple[list[list[EffectiveEnergies]], tuple[int, ...]]:
-    """Return the effective energies of each state along all paths, and the levels used.
-
-    Parameters
-    ----------
-    loops : TableSeries
-        The table.
-    level : int, optional
-        The level of loops that are taken without a variational analysis.
-    levels : str or tuple of int, optional
-        The levels of a variational analysis; by default all, if the table has their correlations.
-
-    Raises
-    ------
-    UsageError
-        If both are given, or the levels are not as `parse_levels` demands.
-    GaugeError
-        If the table lacks a level, or the loops between levels.
-    """
+    """Return the effective energies of each state along all paths, and the levels used."""
     if level is not None and levels is not None:
         raise UsageError(f"{LEVEL.flag} and {LEVELS.flag} exclude each other; name one.")
     if levels is None and (level is not None or not has_correlations(loops)):
@@ -436,13 +413,7 @@ def states_of(
 
 
 def parse_levels(text: str | tuple[int, ...]) -> list[int]:
-    """Parse smearing levels, such as ``0,5,10,25``.
-
-    Raises
-    ------
-    UsageError
-        If the text is not of this form, or there are fewer than two.
-    """
+    """Parse smearing levels, such as ``0,5,10,25``."""
     levels = sorted({*text} if isinstance(text, tuple) else _levels_of(text))
     if len(levels) < 2:
         raise UsageError(f"{LEVELS.flag} has a single level; give several, or {LEVEL.flag}.")
@@ -460,13 +431,7 @@ FITS.register(PotentialFit())
 
 
 def read_result(path: Path) -> StaticPotential:
-    """Read a result from its JSON file.
-
-    Raises
-    ------
-    GaugeError
-        If the file does not exist or is damaged.
-    """
+    """Read a result from its JSON file."""
     try:
         content = parse_json(read_text(path, MAX_RESULT))
         del content["observable"], content["units"]
@@ -486,13 +451,7 @@ def read_result(path: Path) -> StaticPotential:
 
 
 def write_samples(path: Path, potential: StaticPotential, samples: PotentialSamples) -> None:
-    """Write V(R) with its samples and its covariance matrix to an HDF5 file.
-
-    Raises
-    ------
-    GaugeError
-        If h5py is not installed, or the file cannot be written.
-    """
+    """Write V(R) with its samples and its covariance matrix to an HDF5 file."""
     series, points = samples.series.series, potential.points
     tau_int = float(np.mean([point.potential.tau_int for point in points]))
     length = bin_length(len(series), tau_int)

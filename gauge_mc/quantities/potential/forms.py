@@ -70,20 +70,7 @@ class Form:
         return np.stack([np.ones_like(r), r, *self.terms(r, lattice)], axis=1)
 
     def scaled_force(self, r: Array, order: int = 0) -> Array:
-        """Return derivatives of r^2 F(r), or of its slope, by the parameters and by `fixed`.
-
-        Parameters
-        ----------
-        r : ndarray, shape (n,)
-            Distances.
-        order : int
-            0 for r^2 F, 1 for its derivative by r.
-
-        Returns
-        -------
-        ndarray, shape (n, parameters + 1)
-            The derivatives, that by `fixed` last.
-        """
+        """Return derivatives of r^2 F(r), or of its slope, by the parameters and by `fixed`."""
         columns = [np.zeros_like(r)]
         for factor, power in ((1.0, 2), *self.slopes, (-1.0, 0)):
             columns.append(factor * (power * r ** (power - 1) if order else r**power))
@@ -230,20 +217,7 @@ MOST_SHOWN = 5
 def average_forms(
     data: PotentialData, r_min: float | None = None, r_max: float | None = None
 ) -> ScaleAverage:
-    """Return the string tension and the scales, averaged over forms and windows of distances.
-
-    Parameters
-    ----------
-    data : PotentialData
-        V(R).
-    r_min, r_max : float, optional
-        Smallest and largest distance of all windows, in lattice units.
-
-    Raises
-    ------
-    UsageError
-        If a window was asked for that has too few distances.
-    """
+    """Return the string tension and the scales, averaged over forms and windows of distances."""
     models = list(_models(data, r_min or 0.0, r_max or math.inf))
     if not models and (r_min or r_max):
         raise UsageError(
@@ -400,15 +374,7 @@ class StaticGluons:
         )
 
     def potential_distance(self, path: str, steps: int) -> float:
-        """Return d_I of the potential: 1 / d_I = 4 pi G(d).
-
-        Parameters
-        ----------
-        path : str
-            Direction of the distance, such as ``"110"``.
-        steps : int
-            Number of steps along it.
-        """
+        """Return d_I of the potential: 1 / d_I = 4 pi G(d)."""
         return 1 / (4 * math.pi * self.propagator(path, steps))
 
     def force_distance(self, path: str, steps: int) -> float:

@@ -125,25 +125,6 @@ def plot_effective_potential(
 
     Here d is the distance of the values of t, which usually is 1. V(R) is stated with its error at
     the right.
-
-    Parameters
-    ----------
-    energies : EffectiveEnergies
-        Effective energies of the ground state along one direction.
-    path : Path
-        File to write; its ending determines the format.
-    potential : StaticPotential, optional
-        Result of a fit to these loops, whose V(R) are drawn as bands.
-    title : str
-        Title above the frame.
-    excited : EffectiveEnergies, optional
-        First excited energies, which are drawn hollow and without bands.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there are too few loops or configurations,
-        or all errors are too large.
     """
     grid = effective_potential_grid(energies)
     known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)

@@ -180,29 +180,7 @@ def lines_of(header: Mapping[str, str]) -> str:
 def select_loops(
     loops: TableSeries, path: str = "100", smearing: int | None = None, other: int | None = None
 ) -> PathLoops:
-    """Return the loops along one path at one smearing level from a table.
-
-    Parameters
-    ----------
-    loops : TableSeries
-        All loops of the table.
-    path : str
-        Path of the spatial lines, such as ``"100"``.
-    smearing : int, optional
-        Smearing level; by default the highest.
-    other : int, optional
-        Smearing level of the other spatial side; by default the same.
-
-    Returns
-    -------
-    PathLoops
-        The loops at all R and t of that path and level.
-
-    Raises
-    ------
-    GaugeError
-        If the table lacks the path, the level, or a loop up to the largest r and t.
-    """
+    """Return the loops along one path at one smearing level from a table."""
     if path not in paths_of(loops):
         raise GaugeError(f"{loops.source} has {no_loops_along(path, loops)}")
     known_levels = smearing_levels(loops)
@@ -216,21 +194,6 @@ def select_matrices(loops: TableSeries, path: str, levels: Sequence[int]) -> Loo
     """Return the loops along one path between all pairs of smearing levels from a table.
 
     The two orders of a pair have the same expectation value and are averaged if the table has both.
-
-    Parameters
-    ----------
-    loops : TableSeries
-        All loops of a table with the column `OTHER_LEVEL`.
-    path : str
-        Path of the spatial lines.
-    levels : sequence of int
-        Smearing levels.
-
-    Raises
-    ------
-    GaugeError
-        If the table has no loops between different levels, or for the reasons given in
-        `select_loops`.
     """
     if OTHER_LEVEL not in loops.index:
         raise GaugeError(
@@ -322,11 +285,6 @@ def log_loops(loops: PathLoops) -> Array:
     Its mean is the logarithm of the mean loop. Errors propagate linearly through such series
     (U. Wolff, hep-lat/0306017, sect. 2.3): a linear combination of them is again the series of a
     derived quantity.
-
-    Returns
-    -------
-    ndarray of float64, shape (configurations, R, T)
-        NaN where the mean loop is not positive.
     """
     mean = loops.values.mean(axis=0)
     positive = np.where(mean > 0, mean, np.nan)
@@ -337,11 +295,6 @@ def effective_potential(loops: PathLoops) -> Array:
     """Return the linearised time series of V(r, t) = ln [W(r, t) / W(r, t + d)] / d.
 
     Here d is the distance of the values of t, which usually is 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (configurations, R, T - 1)
-        V in lattice units; NaN where a loop is not positive.
     """
     log = log_loops(loops)
     return (log[:, :, :-1] - log[:, :, 1:]) / loops.t_step
@@ -359,13 +312,7 @@ def effective_energies(loops: PathLoops) -> EffectiveEnergies:
 
 
 def effective_potential_grid(energies: EffectiveEnergies) -> LoopGrid:
-    """Return effective energies V(r, t) of one chain with errors, in lattice units.
-
-    Raises
-    ------
-    GaugeError
-        If there is only one configuration, or only one extent in time.
-    """
+    """Return effective energies V(r, t) of one chain with errors, in lattice units."""
     _require_configurations(energies)
     if not energies.t:
         raise GaugeError(
@@ -381,11 +328,6 @@ def creutz_ratios(loops: PathLoops) -> LoopGrid:
 
     Loops with a side of length 0 are 1. For large loops chi tends to the string tension sigma a^2,
     because perimeter and corner terms cancel (M. Creutz, Phys. Rev. Lett. 45 (1980) 313).
-
-    Raises
-    ------
-    GaugeError
-        If there is only one configuration, the loops are not on axis, or some r or t is missing.
     """
     _require_configurations(loops)
     if loops.path != AXIS:

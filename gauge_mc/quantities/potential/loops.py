@@ -157,14 +157,7 @@ class LoopSet:
 
 
 def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]) -> None:
-    """Refuse loops longer than half the lattice, where a periodic image of the charge is nearer.
-
-    Raises
-    ------
-    UsageError
-        If an extent is not between 1 and half the lattice, if a path is unknown, or if one step
-        along it is longer than `r_max`.
-    """
+    """Refuse loops longer than half the lattice, where a periodic image of the charge is nearer."""
     limits = {"--r-max": (r_max, min(lattice.extents[:3])), "--t-max": (t_max, lattice.t)}
     for name, (value, extent) in limits.items():
         if not 1 <= value <= extent // 2:
@@ -224,14 +217,7 @@ class SlabLoops:
         self._links[place], self._other = self._other, self._links[place]
 
     def launch(self, path: str) -> Callable[[], NDArray[np.float64]]:
-        """Launch the sums along all directions that are equivalent to a path.
-
-        Returns
-        -------
-        callable
-            Waits for the sums and returns them by direction, r, pair of levels and chunk of t, and
-            by slice: an array of shape (rows, slices, values).
-        """
+        """Launch the sums along all directions that are equivalent to a path."""
         steps, slab = equivalent_steps(path), self._other
         longest = steps_along(path, self._loops.r_max)
         # The loops of many pairs would need much memory for the partial sums of all r.
@@ -387,17 +373,7 @@ class LoopMeasurer:
         self._apart = [Field.empty(*kind), Field.empty(*kind)] if apart else []
 
     def __call__(self, field: Field) -> Iterator[tuple[tuple[int, ...], str, NDArray[np.float64]]]:
-        """Measure the loops of a field.
-
-        Yields
-        ------
-        levels : tuple of int
-            Number of smearing iterations; of both spatial sides if there are loops between levels.
-        path : str
-            Direction of the spatial lines.
-        loops : ndarray, shape (steps, t_max), float64
-            W(r, t) for r = 1, 2, … steps along the path and t = 1, 2, ….
-        """
+        """Measure the loops of a field."""
         for level in self._smeared_levels(field):
             if not self._loops.correlations:
                 yield from self._loops_of((level,))
@@ -571,20 +547,7 @@ class MultilevelLoops:
         self._halo = HaloExchange(like.devices, places, transfers_above(counts, above))
 
     def __call__(self, coupling: Coupling, field: Field) -> dict[tuple[int, str, int], Array]:
-        """Measure the loops of a field.
-
-        Parameters
-        ----------
-        coupling : Coupling
-            Couplings of the updates of the slabs.
-        field : Field
-            The links.
-
-        Returns
-        -------
-        dict of (int, str, int) to ndarray, shape (times,), float64
-            W(R, T) for the times T of the observable, by smearing level, path and number of steps.
-        """
+        """Measure the loops of a field."""
         digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
         self._prepare_steps(field)
         chunks = self._chunks()

@@ -153,20 +153,7 @@ PLOTS.register(PotentialPlot())
 
 
 def result_of(run: Path, name: str | None = None) -> Path:
-    """Return the file of a fit of the potential of a run, which need not exist.
-
-    Parameters
-    ----------
-    run : Path
-        The run directory.
-    name : str, optional
-        Name of the file; by default ``potential.json``, or else the only ``potential_*.json``.
-
-    Raises
-    ------
-    UsageError
-        If there are several and none is named.
-    """
+    """Return the file of a fit of the potential of a run, which need not exist."""
     usual = Path(PotentialFit().file)
     path = run / (name or usual)
     if name or path.exists():
@@ -185,21 +172,6 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
 
     A caution is noted if rows have been added to the table since. Without a table the result
     stands for itself.
-
-    Parameters
-    ----------
-    run : Path
-        The run directory.
-    name : str, optional
-        See `result_of`.
-
-    Raises
-    ------
-    UsageError
-        If there are several results and none is named.
-    GaugeError
-        If the result of the fit does not exist, is damaged, or is of another table; see
-        `gauge_mc.fits.shared.files.refuses`.
     """
     path = result_of(run, name)
     result = read_result(path)

@@ -249,22 +249,6 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
     The average is over all xi(x, y) with x and y from `least` on whose error is below
     `LARGEST_ERROR`. By default `least` is the first number for which the average agrees with that
     from `least` + 1 on; see `AGREEMENT`. An average that no larger loops confirm is not trusted.
-
-    Parameters
-    ----------
-    path : Path
-        File of the table.
-    least : int, optional
-        Smallest x and y.
-    skip : int
-        Last update that is left out.
-
-    Raises
-    ------
-    UsageError
-        If no loops are left.
-    GaugeError
-        If the table is damaged or contains too little data, or no average can be trusted.
     """
     table = read_series(path, PlanarLoops.columns, "planar loops", skip, MIN_FOR_ERRORS)
     logs = {plane: _log_ratios(table, plane) for plane in (SPACE, TIME)}

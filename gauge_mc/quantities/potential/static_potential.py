@@ -177,13 +177,7 @@ class PotentialSeries:
         replicas: Replicas,
         left_out: Sequence[str] = (),
     ) -> PotentialSeries:
-        """Return points with their series, in any order.
-
-        Raises
-        ------
-        GaugeError
-            If there are none, or the values do not fluctuate.
-        """
+        """Return points with their series, in any order."""
         chosen = sorted(pairs, key=lambda pair: pair[0].distance)
         if not chosen:
             raise GaugeError(
@@ -196,17 +190,7 @@ class PotentialSeries:
     def potential(
         self, r_min: float | None, r_max: float | None, gluons: StaticGluons, **more: object
     ) -> tuple[StaticPotential, dict[str, Array]]:
-        """Return V(R) with its scales, and the linearised time series of these.
-
-        Parameters
-        ----------
-        r_min, r_max : float, optional
-            Smallest and largest distance that is fitted, in lattice units.
-        gluons : StaticGluons
-            Static gluons between the lines.
-        **more : object
-            Further fields of the result.
-        """
+        """Return V(R) with its scales, and the linearised time series of these."""
         points = tuple(
             replace(point, improved=gluons.potential_distance(point.path, point.steps))
             for point in self.points
@@ -259,26 +243,7 @@ def potential_of(
     t_max: int | None = None,
     single: bool = True,
 ) -> PotentialSeries:
-    """Return the energies to which effective energies at all distances tend.
-
-    Parameters
-    ----------
-    energies : sequence of EffectiveEnergies
-        Effective energies along each path, on the same configurations.
-    replicas : Replicas
-        Division of the configurations into chains.
-    t_min, t_max : int, optional
-        First and last t of all fits. By default these end where loops are known to 10 %.
-    single : bool
-        Whether the loops are of one smearing level, not from a variational analysis.
-
-    Raises
-    ------
-    UsageError
-        If no t is between `t_min` and `t_max`.
-    GaugeError
-        If there are too few configurations, the loops do not fluctuate, or no energy is known.
-    """
+    """Return the energies to which effective energies at all distances tend."""
     check_enough(len(energies[0].sweeps), "Wilson loops")
     times = max((path.t for path in energies), key=len)
     begin, end = t_min or 0, math.inf if t_max is None else t_max
@@ -328,13 +293,7 @@ def potential_of(
 
 
 def check_enough(configurations: int, what: str) -> None:
-    """Refuse too few configurations for a potential.
-
-    Raises
-    ------
-    GaugeError
-        If there are fewer than `MIN_CONFIGURATIONS`.
-    """
+    """Refuse too few configurations for a potential."""
     if configurations < MIN_CONFIGURATIONS:
         raise GaugeError(
             f"The potential needs {what} on at least {MIN_CONFIGURATIONS} configurations; "
@@ -347,20 +306,7 @@ SMALLEST = 1e-6
 
 
 def variational(matrices: LoopMatrices) -> list[PathLoops]:
-    """Return the correlators of the operators of all states, the ground state first.
-
-    Parameters
-    ----------
-    matrices : LoopMatrices
-        Loops between all pairs of smearing levels, along one path.
-
-    Raises
-    ------
-    UsageError
-        If there is only one time.
-    GaugeError
-        If a diagonal element is not positive at the first time.
-    """
+    """Return the correlators of the operators of all states, the ground state first."""
     if matrices.t.size < 2:
         raise UsageError("A variational analysis needs loops of at least two t; measure larger t.")
     vectors = [_vectors(mean[0], mean[1]) for mean in matrices.values.mean(axis=0)]

@@ -77,24 +77,7 @@ def continuum(extent: int) -> Array:
 
 
 def on_lattice(extent: int, t: Array, rectangle: float, kind: Flow) -> tuple[Array, Array]:
-    """Return a^4 G_norm of electric and of magnetic fields on a lattice of infinite space.
-
-    Parameters
-    ----------
-    extent : int
-        Number N_t of links along t.
-    t : ndarray, shape (times,)
-        Flow times t/a^2.
-    rectangle : float
-        Coefficient of the rectangles of the action; see `tree_level`.
-    kind : Flow
-        The flow, whose kernel must be known.
-
-    Returns
-    -------
-    electric, magnetic : ndarray, shape (times, N_t / 2)
-        G_norm at tau = 1, ..., N_t / 2.
-    """
+    """Return a^4 G_norm of electric and of magnetic fields on a lattice of infinite space."""
     space, measure = momenta(3)
     tau = np.arange(1, extent // 2 + 1)
     found = np.zeros((2, t.size, tau.size))
@@ -195,17 +178,6 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
 
     Every configuration is multiplied by the element of the centre that turns its loop to the
     sector of 1. This changes neither the action nor the ratio to the loop.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-
-    Raises
-    ------
-    GaugeError
-        If the table is not one of correlators, there are too few configurations, or these have
-        different flow times.
     """
     found = read_series(tables, CORRELATORS, "correlators of fields", skip)
     lattice = found.lattice
@@ -317,13 +289,6 @@ def running_coupling(scaled: Array, colours: int) -> Array:
 
     To one loop t^2 <E> = 3 (N^2 - 1) g^2 / (128 pi^2) (1 + c g^2), with c = N / (16 pi^2) (11/3
     gamma_E + 52/9 - 3 ln 3) (M. Luescher, arXiv:1006.4518, eq. 2.35).
-
-    Parameters
-    ----------
-    scaled : ndarray
-        t^2 <E>.
-    colours : int
-        Number of colours N.
     """
     c = colours / (16 * math.pi**2) * (11 / 3 * np.euler_gamma + 52 / 9 - 3 * math.log(3))
     x = 128 * math.pi**2 * scaled / (3 * (colours**2 - 1))
@@ -393,24 +358,6 @@ def flow_state(
 
     Straight lines in t are fitted at the flow times at which sqrt(8 t)/a is in a range. The
     coupling, from t^2 <E> at T = 0, is taken without its error, which is small.
-
-    Parameters
-    ----------
-    beta : float
-        Coupling.
-    hot, cold : FlowedEnergies
-        Energies at T > 0 and at T = 0.
-    extent : int
-        Number N_t of links along t at T > 0.
-    colours : int
-        Number of colours N.
-    radii : tuple of float
-        Smallest and largest sqrt(8 t)/a.
-
-    Raises
-    ------
-    GaugeError
-        If there are fewer than two flow times in the range.
     """
     common, rounding = np.intersect1d(hot.t, cold.t), 1e-9
     radius = np.sqrt(8 * common)

@@ -149,15 +149,7 @@ FITS.register(ThermodynamicsFit())
 
 
 def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResult:
-    """Return the equation of state of the runs in a folder, as options choose it.
-
-    Raises
-    ------
-    GaugeError
-        If runs are missing; see `read_bulk_runs` and `BulkRuns.differences`.
-    UsageError
-        If there is no scale where one was asked for.
-    """
+    """Return the equation of state of the runs in a folder, as options choose it."""
     skip = options.get(SKIP.name, 0)
     cold = options.get(COLD.name)
     runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
@@ -228,13 +220,7 @@ def _scale(
 
 
 def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
-    """Return 1/T_c, which is N_t a at the critical coupling of N_t.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than two critical couplings.
-    """
+    """Return 1/T_c, which is N_t a at the critical coupling of N_t."""
     points = [MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
     found = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
     if found is None:
@@ -253,13 +239,7 @@ EQUAL = 1e-3
 
 
 def critical_couplings(text: str) -> dict[int, float]:
-    """Return critical couplings by N_t, given text such as ``4:5.6925,6:5.8943``.
-
-    Raises
-    ------
-    UsageError
-        If the text is not of this form.
-    """
+    """Return critical couplings by N_t, given text such as ``4:5.6925,6:5.8943``."""
     found = {}
     for word in filter(None, text.split(",")):
         extent, _, beta = word.partition(":")
@@ -365,15 +345,7 @@ FITS.register(EnergyMomentumFit())
 
 
 def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
-    """Return the entropy density and the trace anomaly of the runs in a folder.
-
-    Raises
-    ------
-    UsageError
-        If the range of smoothing radii is empty.
-    GaugeError
-        If runs or flow times are missing; see `read_bulk_runs` and `flow_state`.
-    """
+    """Return the entropy density and the trace anomaly of the runs in a folder."""
     skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
     runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
     extent = runs.lattice.t
@@ -398,13 +370,7 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
 def _states(
     runs: BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
 ) -> tuple[list[FlowState], list[str]]:
-    """Return the states at all couplings with the flow at both temperatures, and cautions.
-
-    Raises
-    ------
-    GaugeError
-        If there is no such coupling, or too few flow times.
-    """
+    """Return the states at all couplings with the flow at both temperatures, and cautions."""
     found, lacking = [], []
     for beta in sorted({x.coupling.beta for x in runs.hot}):
         sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
@@ -426,13 +392,7 @@ def _states(
 
 
 def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
-    """Return the energies of the runs at one coupling and temperature, or None.
-
-    Raises
-    ------
-    GaugeError
-        If there are few configurations, or they have different flow times.
-    """
+    """Return the energies of the runs at one coupling and temperature, or None."""
     paths = [path for run in runs if (path := table_with(run.path, THERMAL_COLUMNS))]
     if not paths:
         return None

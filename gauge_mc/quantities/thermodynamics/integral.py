@@ -49,13 +49,7 @@ MOMENTA = 48
 
 
 def ideal_pressure(dimension: int) -> float:
-    """Return p/T^4 = (pi^2/45) (N^2 - 1) of the ideal gas in the continuum (Stefan and Boltzmann).
-
-    Parameters
-    ----------
-    dimension : int
-        Number of generators of the group, N^2 - 1 for SU(N).
-    """
+    """Return p/T^4 = (pi^2/45) (N^2 - 1) of the ideal gas (Stefan and Boltzmann)."""
     return dimension * math.pi**2 / 45
 
 
@@ -66,13 +60,6 @@ def ideal_pressure_on_lattice(dimension: int, extent: int) -> float:
     2 (N^2 - 1) polarisations has the energies E with sinh^2(E/2) = sum_i sin^2(k_i/2), and
     contributes -N_t^3 times the average of ln(1 - exp(-N_t E)) over the momenta k_i in (-pi, pi).
     Relative to the continuum it is 1 + (8/21) (pi/N_t)^2 + ....
-
-    Parameters
-    ----------
-    dimension : int
-        Number of generators of the group.
-    extent : int
-        Number N_t of links along t.
     """
     squared, weights = _momenta(extent)
     energy = 2 * np.arcsinh(np.sqrt(squared))
@@ -122,20 +109,6 @@ def known_scale(action: Action, group: Group, beta: Array) -> ScaleCurve | None:
 
     The error of its slope is the largest difference from those of other lengths that are known at
     the same coupling, which is 0 if there is none.
-
-    Parameters
-    ----------
-    action : Action
-        The action.
-    group : Group
-        The group.
-    beta : ndarray, shape (couplings,)
-        The couplings.
-
-    Returns
-    -------
-    ScaleCurve, or None
-        None if no length is known at any of the couplings.
     """
     known = [action.scales_at(group, float(x)) for x in beta]
     every = {scale.name: scale for scales in known for scale in scales}
@@ -174,20 +147,6 @@ def measured_scale(
 
     The polynomial is fitted to ln(length / a), weighted by the errors. Its order is 3, but 2 if the
     length is known at three or four couplings, and 1 at two.
-
-    Parameters
-    ----------
-    name, source : str
-        See `ScaleCurve`.
-    points : sequence of MeasuredLength
-        The measured lengths.
-    beta : ndarray, shape (couplings,)
-        Couplings at which the length is wanted. It is known between the outermost points.
-
-    Returns
-    -------
-    ScaleCurve, or None
-        None if there are fewer than two couplings.
     """
     at = np.array([point.beta for point in points])
     count = np.unique(at).size
@@ -271,20 +230,7 @@ class ThermodynamicsResult:
 
 
 def integration_weights(x: Array, smooth: bool = True) -> Array:
-    """Return the matrix that maps values at points x to the integrals from the first point.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points,)
-        Ascending abscissae, at least two.
-    smooth : bool
-        Whether a cubic spline goes through the values, instead of straight lines.
-
-    Returns
-    -------
-    ndarray, shape (points, points)
-        The first row is zero.
-    """
+    """Return the matrix that maps values at points x to the integrals from the first point."""
     if smooth:
         spline = load("scipy.interpolate").CubicSpline(x, np.eye(x.size))
         return np.asarray(spline.antiderivative()(x))
@@ -313,19 +259,6 @@ def equation_of_state(
     """Return pressure, energy density and entropy density at all couplings.
 
     The pressure is 0 at the first coupling.
-
-    Parameters
-    ----------
-    beta : ndarray, shape (couplings,)
-        Couplings, ascending, at least two.
-    differences : sequence of Estimate
-        Differences of the action there; see `action_difference`.
-    extent : int
-        Number N_t of links along t.
-    scale : ScaleCurve, optional
-        The lattice spacing at the couplings. Without it only the pressure is known.
-    critical : float
-        The length of the scale in units of the lattice spacing at the critical coupling.
     """
     unknown = np.full(beta.size, math.nan)
     curve = scale or ScaleCurve("", "", unknown, unknown, unknown)
@@ -435,13 +368,7 @@ class BulkRuns:
         return self.hot[0].coupling
 
     def differences(self) -> tuple[Array, list[Estimate]]:
-        """Return the differences of the action at all couplings with runs at both temperatures.
-
-        Raises
-        ------
-        GaugeError
-            If there are fewer than two such couplings.
-        """
+        """Return the differences of the action at all couplings with runs at both temperatures."""
         beta = sorted({x.coupling.beta for x in self.hot})
         pairs = [(b, _at_coupling(self.hot, b), _at_coupling(self.cold, b)) for b in beta]
         found = [(b, hot, cold) for b, hot, cold in pairs if cold]
@@ -461,24 +388,7 @@ class BulkRuns:
         return sorted(hot - cold)
 
     def lengths(self, energy: str, target: float, skip: Skip) -> tuple[list[MeasuredLength], str]:
-        """Return sqrt(t0)/a of the runs at T = 0 that measured the gradient flow.
-
-        Parameters
-        ----------
-        energy : str
-            Discretisation of E.
-        target : float
-            Value of t^2 <E> at t0.
-        skip : int or str
-            Last update that is left out, or `AUTO`.
-
-        Returns
-        -------
-        lengths : list of MeasuredLength
-            The lengths.
-        complaint : str
-            Why that of a run is not known, in a sentence; empty if all are.
-        """
+        """Return sqrt(t0)/a of the runs at T = 0 that measured the gradient flow."""
         found, complaint = [], ""
         for run in self.cold:
             path = table_with(run.path, FLOW_COLUMNS)
@@ -502,25 +412,7 @@ def _at_coupling(runs: Iterable[BulkRun], beta: float) -> list[Array]:
 def read_bulk_runs(
     folder: Path, cold: Path | None = None, skip: Skip = 0, extent: int | None = None
 ) -> BulkRuns:
-    """Read the runs in a folder that are needed for the equation of state.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of run directories at T > 0, such as a scan, perhaps also with those at T = 0.
-    cold : Path, optional
-        Another folder with runs at T = 0.
-    skip : int or str
-        Last update that is left out, or `AUTO`.
-    extent : int, optional
-        Number of links N_t along t at T > 0.
-
-    Raises
-    ------
-    GaugeError
-        If there are no runs at T > 0, runs differ in their action, group or quarks, there are
-        several N_t, or the lattices are anisotropic.
-    """
+    """Read the runs in a folder that are needed for the equation of state."""
     every, shared = _read(folder, skip, {})
     if cold:
         more, shared = _read(cold, skip, shared)

@@ -177,17 +177,7 @@ class Insertions:
         return cls(fields, (moved[0], moved[1]))
 
     def correlators(self, field: Field, lines: Field, magnetic: bool) -> NDArray[np.complex128]:
-        """Return the correlators of electric or magnetic fields, of shape (N_t / 2,).
-
-        Parameters
-        ----------
-        field : Field
-            The links, with halos at least one slice deep.
-        lines : Field
-            The lines of `closed_lines`.
-        magnetic : bool
-            Whether the fields are magnetic.
-        """
+        """Return the correlators of electric or magnetic fields, of shape (N_t / 2,)."""
         for slab, own in zip(field.slabs, self.fields.slabs, strict=True):
             slab.launch(
                 COLOUR_FIELDS,
@@ -235,15 +225,7 @@ def _place(length: int) -> int:
 
 
 def closed_lines(field: Field, lines: Field) -> None:
-    """Compute the products of all links along t that begin and end at each site.
-
-    Parameters
-    ----------
-    field : Field
-        The links.
-    lines : Field
-        Memory of the same layout. The lines are stored as its direction 0 (N_t is even).
-    """
+    """Compute the products of all links along t that begin and end at each site."""
     for length in range(1, field.lattice.t + 1):
         before = _place(length - 1) if length > 1 else -1
         for slab, own in zip(field.slabs, lines.slabs, strict=True):

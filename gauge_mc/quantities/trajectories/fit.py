@@ -181,22 +181,7 @@ class Trajectories:
 def read_trajectories(
     tables: Tables, skip: Skips = 0, terms: Sequence[str] = ()
 ) -> TrajectoryTable:
-    """Read the table of trajectories, or those of several chains.
-
-    Parameters
-    ----------
-    tables, skip
-        See `read_series`.
-    terms : sequence of str
-        Keys of the header whose values are terms of the action.
-
-    Raises
-    ------
-    GaugeError
-        If the table is damaged, or has fewer than two trajectories.
-    UsageError
-        If `skip` is negative, or leaves none.
-    """
+    """Read the table of trajectories, or those of several chains."""
     table, replicas = read_rows(tables, skip)
     source = tables if isinstance(tables, Path) else ", ".join(map(str, tables))
     if len(table) < 2:
@@ -223,22 +208,7 @@ def _is_of_term(column: str, kinds: Sequence[str] = (FORCE,)) -> bool:
 def trajectory_averages(
     table: TrajectoryTable, gauge: ActionTerm, quarks: Sequence[ActionTerm] = ()
 ) -> Trajectories:
-    """Return averages over trajectories.
-
-    Parameters
-    ----------
-    table : TrajectoryTable
-        The trajectories.
-    gauge : ActionTerm
-        The gauge action.
-    quarks : sequence of ActionTerm
-        The terms of the action of quarks.
-
-    Raises
-    ------
-    GaugeError
-        If the energies of fewer than two trajectories are known.
-    """
+    """Return averages over trajectories."""
     c, done = table.columns, ~table.failed
     if done.sum() < 2:
         raise GaugeError(

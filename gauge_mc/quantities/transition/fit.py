@@ -210,13 +210,7 @@ FITS.register(TransitionFit())
 
 
 def volumes_of(folder: Path, options: dict[str, Any]) -> tuple[ThermalRuns, list[ThermalVolume]]:
-    """Return the runs in a folder and their volumes, as options choose them.
-
-    Raises
-    ------
-    GaugeError
-        See `read_thermal_runs`.
-    """
+    """Return the runs in a folder and their volumes, as options choose them."""
     runs = read_thermal_runs(folder, options.get(SKIP.name, 0), options.get(EXTENT.name))
     return runs, runs.volumes(options.get(REPLICAS.name, REPLICAS.usual))
 

@@ -232,13 +232,7 @@ class MultiHistogram:
 
     @cached_property
     def free_energies(self) -> Array:
-        """f_k for `measured`, of all samples, of shape (1 + replicas, states); the first is 0.
-
-        Raises
-        ------
-        GaugeError
-            If they cannot be found, because the histograms do not overlap.
-        """
+        """f_k for `measured`, of all samples, of shape (1 + replicas, states); the first is 0."""
         means = np.bincount(self.state, self.measured) / np.bincount(self.state)
         steps = np.diff(self.beta) * (means[1:] + means[:-1]) / 2
         found = [np.concatenate([[0.0], np.cumsum(steps)])]  # first <S> integrated over beta
@@ -255,15 +249,6 @@ class MultiHistogram:
         """Return the free energies of one sample by Newton steps for a convex function.
 
         It is the sum over measurements of ln D, minus that over states of N_k f_k / g.
-
-        Parameters
-        ----------
-        start : ndarray, shape (states,)
-            First guess.
-        weight : ndarray, shape (bins,)
-            Sum of the weights of the measurements in every bin.
-        counts : ndarray, shape (states,)
-            The same at every coupling.
         """
         base = self._logarithms(start, self.bins[0])
         base -= base.max(axis=1, keepdims=True)
@@ -313,20 +298,7 @@ class MultiHistogram:
         return [(float(a), float(b), float(o)) for a, b, o in pairs if o < LEAST_OVERLAP]
 
     def averages(self, beta: Array, values: Array | None = None) -> Array:
-        """Return averages at any couplings, for all samples.
-
-        Parameters
-        ----------
-        beta : ndarray, shape (couplings,)
-            The couplings.
-        values : ndarray, shape (quantities, samples), optional
-            Quantities of all measurements; by default `values`.
-
-        Returns
-        -------
-        ndarray, shape (1 + replicas, quantities, couplings)
-            The averages over the measurements, and over the bootstrap samples.
-        """
+        """Return averages at any couplings, for all samples."""
         x = self.values if values is None else values
         free, action = self.free_energies, self.bins[0]
         logarithms = self._logarithms(free[0], action) - self._denominators[:, None]
@@ -369,15 +341,6 @@ def curve_zero(beta: Array, curves: Array, at: float) -> CurveZero:
     close to each other: samples without a zero between the runs are missing, and of several zeros
     one has to be taken. The error is the distance to the end of that interval that is farther away.
     Samples are those of the value of the curve at the coupling, scaled to this error.
-
-    Parameters
-    ----------
-    beta : ndarray, shape (couplings,)
-        Couplings, ascending.
-    curves : ndarray, shape (1 + replicas, couplings)
-        The curve and its bootstrap samples, of which an error needs two.
-    at : float
-        The zero of the curve; NaN if there is none.
     """
     if not math.isfinite(at):
         return CurveZero(np.full(len(curves), math.nan), math.nan, math.nan, False)
@@ -769,14 +732,7 @@ def root_of(x: Array, y: Array, near: float) -> float:
 
 
 def two_peaks(x: Array, density: Array) -> tuple[float, float, float, float] | None:
-    """Return the positions of two peaks and of the minimum between them, and the depth of it.
-
-    Returns
-    -------
-    tuple of float, or None
-        Lower peak, minimum, upper peak, ratio of the minimum to the smaller peak. Of all pairs of
-        maxima the one with the smallest ratio is taken; None if it is above `TWO_PEAKS`.
-    """
+    """Return the positions of two peaks and of the minimum between them, and the depth of it."""
     inside = np.concatenate([[-1.0], density, [-1.0]])
     peaks = np.flatnonzero((inside[1:-1] >= inside[:-2]) & (inside[1:-1] > inside[2:]))
     peaks = peaks[density[peaks] > density.max() / 10]
@@ -791,15 +747,7 @@ def two_peaks(x: Array, density: Array) -> tuple[float, float, float, float] | N
 
 
 def bootstrapped(samples: Array, size: int = 0) -> Estimate:
-    """Return a value with the standard deviation of its bootstrap samples as error.
-
-    Parameters
-    ----------
-    samples : ndarray, shape (1 + replicas,)
-        The value, and its bootstrap samples; those that are NaN are left out.
-    size : int
-        Number of measurements.
-    """
+    """Return a value with the standard deviation of its bootstrap samples as error."""
     rest = samples[1:][np.isfinite(samples[1:])]
     error = float(rest.std(ddof=1)) if rest.size > 1 else math.nan
     return Estimate(float(samples[0]), error, math.nan, math.nan, size)

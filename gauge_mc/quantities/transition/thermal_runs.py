@@ -79,23 +79,7 @@ class ThermalRuns:
 
 
 def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -> ThermalRuns:
-    """Read the tables of all runs in a folder, such as those of a scan.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of run directories. Others in it are ignored.
-    skip : int or str
-        Last update that is left out, or `AUTO`.
-    extent : int, optional
-        Number of links N_t along t of the lattices that are read.
-
-    Raises
-    ------
-    GaugeError
-        If there is no run, runs differ in their action, group, quarks or N_t, or one did not
-        measure the loops of its action at the updates of the Polyakov loops.
-    """
+    """Read the tables of all runs in a folder, such as those of a scan."""
     found: dict[Lattice, list[ThermalChain]] = {}
     shared: dict[str, str] = {}
     coupling: Coupling | None = None
@@ -165,20 +149,7 @@ def check_one_extent(folder: Path, lattices: Iterable[Lattice]) -> None:
 
 
 def read_thermal_chain(run: Path, skip: Skip = 0) -> ThermalChain:
-    """Return the chain of one run, at the updates at which everything was measured.
-
-    Parameters
-    ----------
-    run : Path
-        The run directory.
-    skip : int or str
-        Last update that is left out, or `AUTO`.
-
-    Raises
-    ------
-    GaugeError
-        If the run has not measured the loops of its action at the updates of the Polyakov loops.
-    """
+    """Return the chain of one run, at the updates at which everything was measured."""
     path = run / loop_table()
     if not path.exists():
         raise GaugeError(f"{run} has not measured Polyakov loops; measure them along the way.")
@@ -208,29 +179,7 @@ def ladder_of(run: Path) -> int | None:
 def action_series(
     run: Path, coupling: Coupling, updates: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], Array]:
-    """Return the action per site divided by beta along one run.
-
-    Parameters
-    ----------
-    run : Path
-        The run directory.
-    coupling : Coupling
-        The action of the run.
-    updates : ndarray of int64, optional
-        Updates at which it is wanted; by default all at which it was measured.
-
-    Returns
-    -------
-    updates : ndarray of int64, shape (samples,)
-        Those of the updates at which all loops of the action were measured.
-    density : ndarray, shape (samples,)
-        The action per site divided by beta.
-
-    Raises
-    ------
-    GaugeError
-        If the run has not measured all loops of its action.
-    """
+    """Return the action per site divided by beta along one run."""
     tables = {loop: _table_of(run, loop, coupling) for loop in coupling.action.loops}
     for table in tables.values():
         updates = table[SWEEP] if updates is None else np.intersect1d(updates, table[SWEEP])
@@ -325,20 +274,6 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
     unless a run is near; points between neighbouring runs whose histograms of the action do not
     overlap; and a point beyond the outermost run if the susceptibility still grows there. They have
     as many chains as the scan has at most.
-
-    Parameters
-    ----------
-    scan : Scan
-        The scan, of which only complete runs count.
-    skip : int or str
-        Last update that is left out, or `AUTO`.
-
-    Raises
-    ------
-    UsageError
-        If the scan is over numbers of quarks, with one coupling each.
-    GaugeError
-        If a run has not measured the Polyakov loop and the loops of its action.
     """
     members: dict[Point, list[Member]] = {}
     for one in scan.members():

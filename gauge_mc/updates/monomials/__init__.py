@@ -56,13 +56,7 @@ class Failures:
         return left
 
     def check(self) -> None:
-        """Refuse to go on without a solution.
-
-        Raises
-        ------
-        ConvergenceError
-            If there is no solution on some replica.
-        """
+        """Refuse to go on without a solution."""
         for error in self.errors.values():
             raise error
 

@@ -43,13 +43,7 @@ class StepsInMemory(NamedTuple):
 
 
 def check_action(action: Action, like: Field) -> None:
-    """Check that trajectories are possible with an action.
-
-    Raises
-    ------
-    UsageError
-        If the action does not declare its loops, or the halos are not deep enough for it.
-    """
+    """Check that trajectories are possible with an action."""
     layout = like.layouts[0]
     if not action.loops:
         raise UsageError(
@@ -64,38 +58,14 @@ def check_action(action: Action, like: Field) -> None:
 
 
 def gauge_actions(links: Field, couplings: Sequence[Coupling]) -> list[Energy]:
-    """Return the gauge action of every replica of a field; 0 if all links are 1.
-
-    Parameters
-    ----------
-    links : Field
-        A field whose halos are up to date.
-    couplings : sequence of Coupling
-        The couplings of every replica, of actions with the same kinds of loops.
-    """
+    """Return the gauge action of every replica of a field; 0 if all links are 1."""
     return begin_actions(links, couplings)()
 
 
 def begin_actions(
     links: Field, couplings: Sequence[Coupling], use: str = ""
 ) -> Callable[[], list[Energy]]:
-    """Begin to compute the gauge actions of `gauge_actions`.
-
-    Parameters
-    ----------
-    links : Field
-        See `gauge_actions`.
-    couplings : sequence of Coupling
-        See `gauge_actions`.
-    use : str
-        Name that tells actions apart which are computed at the same time.
-
-    Returns
-    -------
-    callable
-        Waits for the actions, and returns them. It must be called before actions of the same `use`
-        begin again on the device.
-    """
+    """Begin to compute the gauge actions of `gauge_actions`."""
     begun = []
     for loops in couplings[0].action.weights:
         scratch = f"action {loops.kernel.name} {use}"
@@ -117,17 +87,7 @@ def begin_actions(
 
 
 def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
-    """Return what the kernel `KICK` has found.
-
-    Parameters
-    ----------
-    sums : ndarray, shape (slices, blocks, 2)
-        Its sums over blocks of sites.
-    largest : ndarray, shape (slices,)
-        The largest |F| of every time slice.
-    lattice : Lattice
-        The lattice.
-    """
+    """Return what the kernel `KICK` has found."""
     mean = math.sqrt(exact_sum(sums[..., 1]) / lattice.links)
     return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
@@ -216,19 +176,6 @@ class GaugeMonomial(Monomial):
         """Begin kicks of some chains whose force is wanted, and return a call that waits for it.
 
         There is no other kick of chains whose links are in the same field before its end.
-
-        Parameters
-        ----------
-        links : Field
-            The links, whose halos are up to date.
-        momenta : AlgebraField
-            The momenta, which the kicks change.
-        steps : ChainSteps
-            The chains and the sizes of their kicks.
-        address : int, optional
-            Their address; see `in_memory`.
-        largest : LargestValues
-            Memory for the largest forces, which are 0.
         """
         numbers = [n for n, _ in steps.moves]
         memory = False, self._choices, f"{KICK.name} {steps.source}"
@@ -257,15 +204,7 @@ class GaugeMonomial(Monomial):
         steps: ChainSteps,
         address: int | None,
     ) -> Iterator[Launch]:
-        """Yield calls that do kicks and then drifts of some chains, without the halo exchange.
-
-        Parameters
-        ----------
-        source, target : Field
-            The links before and after the drift, which are different fields.
-        momenta, steps, address
-            See `begin_kick`.
-        """
+        """Yield calls that do kicks and then drifts of some chains, without the halo exchange."""
         for slab, other, own in zip(source.slabs, target.slabs, momenta.slabs, strict=True):
             arguments = slab.arguments(
                 KICK_AND_DRIFT,

@@ -136,13 +136,7 @@ class PaperEnsemble:
         return Parameters.from_values(self.values)
 
     def values_within(self, folder: Path) -> dict[str, object]:
-        """Return the values, with whatever measurements write besides tables in a folder.
-
-        Raises
-        ------
-        UsageError
-            If a measurement names a folder elsewhere.
-        """
+        """Return the values, with whatever measurements write besides tables in a folder."""
         found = []
         for one in self.parameters.measure:
             known = options_of_observable(one.observable)
@@ -189,14 +183,7 @@ class PaperCard:
 
 
 def read_paper(path: Path) -> PaperCard:
-    """Read a card and check it.
-
-    Raises
-    ------
-    UsageError
-        If the card cannot be read, a key is missing or unknown, or an entry names an ensemble or a
-        fit that does not exist.
-    """
+    """Read a card and check it."""
     try:
         content = parse_toml(read_text(path, MAX_CARD))
     except (GaugeError, ValueError) as error:
@@ -331,11 +318,6 @@ def known_cards(folder: Path | None = None) -> dict[str, Path]:
     They are those of gauge-mc, of its extensions and other packages, of ``runs/papers`` in the
     working directory, and of the given folder; a later card replaces an earlier one of the same
     name.
-
-    Raises
-    ------
-    UsageError
-        If the given folder does not exist.
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(f"There is no folder {folder} with cards of papers.")
@@ -350,13 +332,7 @@ def known_cards(folder: Path | None = None) -> dict[str, Path]:
 
 
 def find_card(word: str, folder: Path | None = None) -> PaperCard:
-    """Return the card with a name, of a paper, or at a path.
-
-    Raises
-    ------
-    UsageError
-        If there is none, or the paper has several; see also `read_paper`.
-    """
+    """Return the card with a name, of a paper, or at a path."""
     known = known_cards(folder)
     if word in known:
         return read_paper(known[word])
@@ -568,15 +544,7 @@ class Comparison:
         return [*lines, *(f"Published numbers: {source}" for source in sources)]
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the comparison as JSON and as a table in CSV; return the files.
-
-        Raises
-        ------
-        GaugeError
-            If a file cannot be written.
-        UsageError
-            If there are other files of these names.
-        """
+        """Write the comparison as JSON and as a table in CSV; return the files."""
         document, table = folder / f"{self.card}.json", folder / f"{self.card}.csv"
         content = self.values()
         for one in content["ensembles"]:  # beside the comparison, wherever the folder goes
@@ -595,13 +563,7 @@ class Comparison:
 
 
 def read_comparison(path: Path) -> Comparison:
-    """Return a comparison that `Comparison.write` has written.
-
-    Raises
-    ------
-    GaugeError
-        If the file cannot be read, or is not a comparison.
-    """
+    """Return a comparison that `Comparison.write` has written."""
     derived = ("pull", "chi2", "spread")
     try:
         content = parse_json(read_text(path, MAX_FILE))
@@ -634,21 +596,7 @@ def as_published(value: float, error: float) -> str:
 
 
 def value_at(result: Any, keys: str) -> Any:
-    """Return what is at the end of a chain of keys in the result of a fit.
-
-    Parameters
-    ----------
-    result : object
-        Tables and lists.
-    keys : str
-        Keys with dots between them; an element of a list is chosen by its number, ``[0]``, or by
-        the value of one of its keys, ``[method=equal weights]``.
-
-    Raises
-    ------
-    GaugeError
-        If a key does not exist, or the result is null before the end.
-    """
+    """Return what is at the end of a chain of keys in the result of a fit."""
     found, end = result, 0
     while end < len(keys):
         step = STEP.match(keys, end)
@@ -672,13 +620,7 @@ def _next(found: Any, key: str | None, choice: str | None, wanted: str | None) -
 
 
 def number_with_error(result: Any, keys: str) -> tuple[float, float]:
-    """Return a value with its error from the result of a fit.
-
-    Raises
-    ------
-    GaugeError
-        If there is none, or it is not known.
-    """
+    """Return a value with its error from the result of a fit."""
     found = value_at(result, keys)
     if not isinstance(found, Mapping) or not {"value", "error"} <= found.keys():
         raise GaugeError(f"'{keys}' is not a value with an error.")
@@ -688,26 +630,14 @@ def number_with_error(result: Any, keys: str) -> tuple[float, float]:
 
 
 def plain_number(found: Any, keys: str) -> float:
-    """Return what is at the end of a chain of keys as a number.
-
-    Raises
-    ------
-    GaugeError
-        If it is not one.
-    """
+    """Return what is at the end of a chain of keys as a number."""
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise GaugeError(f"'{keys}' is not a number in the result.")
     return float(found)
 
 
 def result_file(folder: Path, stem: str, choices: Sequence[str]) -> Path:
-    """Return the file of a fit in a folder of results, whatever levels its name states.
-
-    Raises
-    ------
-    GaugeError
-        If there is not exactly one.
-    """
+    """Return the file of a fit in a folder of results, whatever levels its name states."""
     longer = tuple(choice.replace("-", "_") for choice in choices if choice.startswith(f"{stem}-"))
     paths = sorted(folder.glob(f"{stem}*.json"))
     paths = [path for path in paths if not path.stem.startswith(longer)]

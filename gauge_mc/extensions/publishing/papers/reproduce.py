@@ -50,11 +50,6 @@ def draw_comparison(found: Comparison, path: Path) -> None:
 
     If all have an abscissa, values are drawn against it, and the pulls below; otherwise every entry
     has a line with our value relative to the published one.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if no entry has a value.
     """
     drawn = [entry for entry in found.entries if entry.pull is not None]
     if not drawn:
@@ -262,31 +257,6 @@ def reproduce(
 
     Ensembles that are there, with the same parameters, are continued or used as they are. The
     comparison is written into the folder as JSON and CSV, and drawn if Matplotlib is installed.
-
-    Parameters
-    ----------
-    card : PaperCard
-        The card.
-    output : Path
-        Folder of the runs and the comparisons.
-    budget : float, optional
-        Time in seconds for all ensembles that are not complete. Those whose time is over are fitted
-        as far as they are.
-    progress : bool
-        Whether to show progress and summaries of the runs.
-    **execution : object
-        Fields of `Execution` by name, such as ``backend`` and ``threads``.
-
-    Returns
-    -------
-    Comparison
-        The comparison.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If a run or a scan cannot be carried out, or a file cannot be written. A fit that fails
-        leaves its entries without a value.
     """
     made = make_folder(output / ENSEMBLE_FOLDER)
     given = {name: value for name, value in execution.items() if value is not None}
@@ -311,11 +281,6 @@ def compare_kept(card: PaperCard) -> Comparison:
 
     A kept result counts only if it is of the ensemble that the card describes: its ``run.toml`` is
     compared, or, for a scan, what the result says of its ensemble.
-
-    Raises
-    ------
-    UsageError
-        If no ensemble of the card has kept results, or they are of another ensemble.
     """
     folders = {name: e.results for name, e in card.ensembles.items() if e.results}
     folders = {name: folder for name, folder in folders.items() if folder.is_dir()}

@@ -170,13 +170,7 @@ class TimedOperator(OptionItem):
         return super().parse(re.sub(r"\w+(?==)", lambda name: name[0].lower(), text))
 
     def check(self) -> None:
-        """Refuse parameters of other operators.
-
-        Raises
-        ------
-        UsageError
-            If there is such a parameter, or no operator.
-        """
+        """Refuse parameters of other operators."""
         OPERATORS.check(self.values.get(OPERATOR.name, ""), "--operator")
         if self.operator not in dirac_operators():
             raise UsageError(

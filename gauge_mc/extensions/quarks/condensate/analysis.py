@@ -173,13 +173,7 @@ class CondensateTable:
 
 
 def read_condensates(path: Path, skip: int = 0) -> CondensateTable:
-    """Read a table of condensates.
-
-    Raises
-    ------
-    GaugeError, UsageError
-        See `read_series`.
-    """
+    """Read a table of condensates."""
     table = read_series(path, COLUMNS, WHAT, skip)
     index = table.index
     masses = index.get("m", np.zeros(index["mu"].size))
@@ -193,13 +187,7 @@ def read_condensates(path: Path, skip: int = 0) -> CondensateTable:
 
 
 def pairs_of_sources(values: Array) -> Array:
-    """Return the mean of the products of different sources, which has no square of their noise.
-
-    Parameters
-    ----------
-    values : ndarray, shape (configurations, sources)
-        Estimates by at least two sources.
-    """
+    """Return the mean of the products of different sources, which has no square of their noise."""
     sources = values.shape[1]
     total, squares = values.sum(axis=1), (values**2).sum(axis=1)
     return np.asarray((total**2 - squares) / (sources * (sources - 1)))
@@ -210,13 +198,6 @@ def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
 
     The square of the mean exceeds <T>^2 by its squared error, with that of the noise. The error is
     that of the linear change by `estimate`, or that of the jackknife, whichever is larger.
-
-    Parameters
-    ----------
-    *chains : ndarray, shape (configurations, sources)
-        Estimates of T by at least two sources, along each Markov chain.
-    volume : int
-        V.
     """
     origin = np.concatenate(chains).mean()
     pairs = [pairs_of_sources(chain - origin) for chain in chains]
@@ -418,13 +399,6 @@ def condensate_picture(table: CondensateTable, fitted: CondensateResults) -> Pic
     """Return the series of the condensate with its average, and lines in the quark mass if any.
 
     The bars of a configuration are the errors by its sources alone.
-
-    Parameters
-    ----------
-    table : CondensateTable
-        Estimates by all sources.
-    fitted : CondensateResults
-        Their averages.
     """
     marks: list[Mark] = []
     for n, quark in enumerate(fitted.quarks):

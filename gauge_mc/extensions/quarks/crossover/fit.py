@@ -328,13 +328,7 @@ class CrossoverRun:
 
 
 def read_crossover_runs(folder: Path, extent: int | None = None) -> list[CrossoverRun]:
-    """Return the runs in a folder that have measured something.
-
-    Raises
-    ------
-    GaugeError
-        If there is none, or they differ in group, action or number of time slices.
-    """
+    """Return the runs in a folder that have measured something."""
     found: list[CrossoverRun] = []
     for path in sorted(path for path in folder.iterdir() if path.is_dir()):
         kinds = (LOOP_COLUMNS, CONDENSATE_COLUMNS)
@@ -367,22 +361,6 @@ def parameters_of(
     """Return the name of the number over which runs are compared, and the others that differ.
 
     Of numbers that have the same values, such as those of several quarks, the first one counts.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder, for messages.
-    runs : sequence of CrossoverRun
-        The runs.
-    over : str, optional
-        The number; it must be given if several differ.
-
-    Raises
-    ------
-    GaugeError
-        If the runs differ in no number, or in several of which none is chosen.
-    UsageError
-        If they do not differ in the one that is chosen.
     """
     numbers = [run.numbers for run in runs]
     names = dict.fromkeys(name for number in numbers for name in number)
@@ -411,13 +389,7 @@ def parameters_of(
 def crossover_points(
     runs: Sequence[CrossoverRun], over: str, others: Sequence[str], skip: Skip
 ) -> list[CrossoverPoint]:
-    """Return what was measured, by lattice, other numbers and `over`, all chains together.
-
-    Raises
-    ------
-    GaugeError
-        If a table is damaged, or it is not known which of its quarks is meant.
-    """
+    """Return what was measured, by lattice, other numbers and `over`, all chains together."""
     groups: dict[tuple[Lattice, tuple[float, ...], float], list[CrossoverRun]] = {}
     for run in runs:
         rest = tuple(run.numbers.get(name, 0.0) for name in others)
@@ -553,13 +525,7 @@ FITS.register(CrossoverFit())
 
 
 def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
-    """Return the susceptibilities of the runs in a folder with their peaks, as options choose.
-
-    Raises
-    ------
-    GaugeError
-        See `read_crossover_runs`, `parameters_of` and `crossover_points`.
-    """
+    """Return the susceptibilities of the runs in a folder with their peaks, as options choose."""
     runs = read_crossover_runs(folder, options.get(EXTENT.name))
     over, others = parameters_of(folder, runs, options.get(OVER.name))
     points = crossover_points(runs, over, others, options.get(SKIP.name, 0))

@@ -97,17 +97,7 @@ class PreparedWalls(PreparedOperator):
         return {}
 
     def spare(self, like: SpinorField, parity: int, some: range | None = None) -> SpinorField:
-        """Return memory for vectors on one parity, and on some replicas, which all products share.
-
-        Parameters
-        ----------
-        like : SpinorField
-            Vectors on these replicas, as many and of the same storage.
-        parity : int
-            The parity.
-        some : range, optional
-            The replicas; by default all.
-        """
+        """Return memory for vectors on one parity and some replicas, which all products share."""
         each = like.count // like.replicas
         if (each, parity) not in self._spares:
             kind = self.operator.field, like.storage.name, each, parity, like.fifth
@@ -460,17 +450,6 @@ def physical_source(
 
     It is (1 - c D_w) of a vector that has the upper components of the source at s = 0 and the lower
     ones at s = L - 1.
-
-    Parameters
-    ----------
-    operator : WallOperator
-        The operator.
-    target : SpinorField
-        As many vectors with the fifth direction, which are 0 elsewhere than at both ends.
-    source : SpinorField
-        Vectors in four dimensions.
-    numbers : range
-        Numbers of the vectors of `source`.
     """
     extent = operator.fifth
     for n, of in enumerate(numbers):
@@ -564,11 +543,6 @@ def contact_correlator(found: EffectivePropagator) -> NDArray[np.float64]:
     Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
     extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
     arXiv:1205.6151).
-
-    Returns
-    -------
-    ndarray, shape (T,), float64
-        The sum at every distance in time from the source, which is 0 where no source b is.
     """
     tensor = spin_tensor(found.quark, found.source)
     einsum = arithmetic_of(found.quark.field.devices.strict).einsum

@@ -103,15 +103,7 @@ BOUNDS = ((256, (256, 2)), (COLUMN_BYTES, (128, 2)))
 
 @cache
 def column_of(extent: int, number_bytes: int) -> Choice:
-    """Return the choice of a kernel that keeps numbers of all slices of a site in registers.
-
-    Parameters
-    ----------
-    extent : int
-        The extent of the fifth direction; 0 if nothing is kept.
-    number_bytes : int
-        Bytes of a number.
-    """
+    """Return the choice of a kernel that keeps numbers of all slices of a site in registers."""
     if not extent:
         return Choice.of("column", "", "dirac/column.h", "0")
     size = REALS * extent * number_bytes
@@ -121,32 +113,13 @@ def column_of(extent: int, number_bytes: int) -> Choice:
 
 
 def along_of(extent: int) -> Choice:
-    """Return the choice of a hop with a product along the fifth direction after it.
-
-    Parameters
-    ----------
-    extent : int
-        See `column_of`.
-    """
+    """Return the choice of a hop with a product along the fifth direction after it."""
     name = f"along {extent} slices" if extent else "along"
     return Choice.of("reflection", name, "dirac/along_fifth.h", "AlongFifth", COLUMN=extent)
 
 
 def kept_extent(field: Field, storage: Storage, extent: int | None, together: bool = False) -> int:
-    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0.
-
-    Parameters
-    ----------
-    field : Field
-        The links.
-    storage : Storage
-        Storage of the vectors.
-    extent : int or None
-        Extent of their fifth direction, if they have one.
-    together : bool
-        Whether threads of a block work together on a site, as they must if all its numbers have a
-        unit in common.
-    """
+    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0."""
     extent, size = extent or 1, REAL_BYTES[storage.arithmetic]
     fits = REALS * extent * size <= COLUMN_BYTES and (together or not storage.norm_bytes)
     return extent if fits and not field.devices.devices[0].in_host_memory else 0
@@ -281,25 +254,7 @@ class FifthProduct:
         other: SpinorField | None = None,
         some: range | None = None,
     ) -> PreparedProduct:
-        """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor.
-
-        Parameters
-        ----------
-        target, source : SpinorField
-            The result, and the different vectors psi, with the same storage.
-        parities : sequence of int
-            The parities of the sites.
-        other : SpinorField, optional
-            The vectors u; they may be `target` unless the storage is half precision. By default
-            there is no such term.
-        some : range, optional
-            The replicas on which to do it, whose vectors alone the fields have; by default all.
-
-        Raises
-        ------
-        ValueError
-            If fields are the same that must not be.
-        """
+        """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor."""
         if target is source or (other is target and source.storage.norm_bytes):
             raise ValueError("The result of a product must not take the place of its source.")
         return PreparedProduct(self, target, source, parities, other, some)

@@ -71,28 +71,7 @@ if TYPE_CHECKING:
 def operator_on(
     links: TermLinks, name: str, number: float, boundary: Phases = ANTIPERIODIC, **parameters: Any
 ) -> DiracOperator:
-    """Return a Dirac operator on links, the same for the same parameters.
-
-    Parameters
-    ----------
-    links : TermLinks
-        The links.
-    name : str
-        Name of a registered operator, such as ``twisted-mass``; if it is empty, the one with
-        the parameters, see `gauge_mc.extensions.quarks.operators.operator_with`.
-    number : float
-        Hopping parameter, or mass; see `QuarkOperator.quark`.
-    boundary : complex or sequence of complex
-        The phases across the boundary; see `DiracOperator`.
-    **parameters : object
-        The operator's other parameters, such as mu.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid, the force of the operator is not known, or the links are not in
-        double precision.
-    """
+    """Return a Dirac operator on links, the same for the same parameters."""
     check_precision("quarks", links.field.precision)
     phases = Boundary.of(boundary).phases
 
@@ -104,13 +83,7 @@ def operator_on(
 
 
 def operator_with_force(name: str) -> type[DiracOperator]:
-    """Return a registered operator.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name, or its force is not known.
-    """
+    """Return a registered operator."""
     kind = OPERATORS[name]
     if not issubclass(kind, DiracOperator):
         raise UsageError(
@@ -127,13 +100,7 @@ def doublet_on(
     mu_delta: float,
     boundary: Phases = ANTIPERIODIC,
 ) -> TwistedDoublet:
-    """Return an operator of a doublet on links; see `TwistedDoublet`.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
+    """Return an operator of a doublet on links; see `TwistedDoublet`."""
     doublet = TwistedDoublet(links.field, kappa, mu_sigma, mu_delta, boundary)
     return links.prepared(object(), lambda: doublet)
 
@@ -670,20 +637,7 @@ ACTION_TERMS.register(QuarkTerms())
 
 
 def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonomial]:
-    """Return the terms of the action of all quarks.
-
-    Parameters
-    ----------
-    quarks : sequence of DynamicalQuarks
-        The quarks.
-    levels : int
-        Number of levels.
-
-    Raises
-    ------
-    UsageError
-        If a level does not exist.
-    """
+    """Return the terms of the action of all quarks."""
     found: list[RunMonomial] = []
     for n, quark in enumerate(quarks, 1):
         if max(quark.levels(levels)) >= levels:

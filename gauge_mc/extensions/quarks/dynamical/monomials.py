@@ -52,16 +52,6 @@ def draw_vectors(vectors: SpinorField, random: Random, number: int) -> None:
 
     The numbers of a site depend only on the seed, the site, `random.step` and the field's number,
     and differ from those of the momenta. Generators with a state go on with it instead.
-
-    Parameters
-    ----------
-    vectors : SpinorField
-        Vectors in the precision of the links, which are overwritten.
-    random : Random
-        The random numbers of the lattice.
-    number : int
-        Number of the field among those that are drawn for a trajectory, from 0; with several
-        vectors, or a fifth direction, that of the first one.
     """
     for vector in range(vectors.vectors):
         for n, slab in enumerate(vectors.slabs):
@@ -362,15 +352,6 @@ class NormalPowers:
 
         dS is the sum of -2 weight Re X^dagger (dMh) Y with Y = Mh^dagger X. With the solution for a
         pole and its residue, this is the derivative of residue phi^dagger X.
-
-        Parameters
-        ----------
-        force : AlgebraField
-            The field to which they are added.
-        vectors : iterable of SpinorField
-            The vectors X_i on the even sites.
-        weights : sequence of float
-            The weights.
         """
         together = [0.0] * TOGETHER
         for n, (x, weight) in enumerate(zip(vectors, weights, strict=True), 1):

@@ -63,15 +63,7 @@ class DiagonalDerivative:
         self.blocks: Slabs = empty_blocks(field, EXACT)
 
     def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> Slabs:
-        """Return L for the action -sum_i weight_i 2 Re X_i^dagger A Y_i.
-
-        Parameters
-        ----------
-        x, y : SpinorField
-            The vectors X_i and Y_i on all sites, in double precision, as many of each.
-        weights : sequence of float
-            The weight of every pair.
-        """
+        """Return L for the action -sum_i weight_i 2 Re X_i^dagger A Y_i."""
         for first in range(0, x.per_site, MOST_PAIRS):
             own = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
             for slab, one, other in zip(self.blocks, x.slabs, y.slabs, strict=True):
@@ -251,13 +243,7 @@ class QuarkSolver:
             self.parameters(tolerance)
 
     def parameters(self, tolerance: float) -> SolverParameters:
-        """Return the parameters of a solve.
-
-        Raises
-        ------
-        UsageError
-            If a value is invalid.
-        """
+        """Return the parameters of a solve."""
         limits = tolerance, self.iterations
         return SolverParameters(*limits, inner=self.inner, reduction=self.reduction)
 

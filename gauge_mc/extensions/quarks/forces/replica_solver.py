@@ -188,21 +188,7 @@ class QuarkSystem:
             system.forget()
 
     def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
-        """Compute X and Y on all sites of some replicas, from earlier solutions if there are any.
-
-        Parameters
-        ----------
-        tolerance : float
-            Largest norm of phi - Mh Mh^dagger X divided by that of phi; for two solves, of
-            phi - Mh Y and of Y - Mh^dagger X, divided by those of phi and Y.
-        wanted : ndarray of bool, shape (replicas,)
-            The replicas. X and Y of others are arbitrary, as they are where there is no solution.
-
-        Returns
-        -------
-        ReplicaProgress
-            The numbers of iterations, and which solutions there are.
-        """
+        """Compute X and Y on all sites of some replicas, from earlier solutions if possible."""
         return self._solve(tolerance, wanted, both=True)
 
     def solve_half(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
@@ -322,24 +308,7 @@ class RepeatedSystem:
     def solve(
         self, tolerance: float, wanted: Mask, total: ReplicaProgress, extrapolated: bool
     ) -> Mask:
-        """Solve the system on some replicas.
-
-        Parameters
-        ----------
-        tolerance : float
-            Largest norms of residuals in double precision, divided by those of b.
-        wanted : ndarray of bool, shape (replicas,)
-            The replicas.
-        total : ReplicaProgress
-            Iterations, which are counted, and errors, which are added.
-        extrapolated : bool
-            Whether starts are extrapolated from the history, which is then continued.
-
-        Returns
-        -------
-        ndarray of bool, shape (replicas,)
-            The replicas for which no precision allows a residual that is small enough.
-        """
+        """Solve the system on some replicas."""
         for some in runs(wanted):
             self.residual(some).restart()
         targets, found = tolerance * self.memory.norms, ReplicaProgress.begin(wanted.size)
@@ -511,24 +480,7 @@ class _ReplicaGradients:
     def improve(
         self, wanted: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
     ) -> Mask:
-        """Iterate until the true residuals of some replicas are at most the targets.
-
-        Parameters
-        ----------
-        wanted : ndarray of bool, shape (replicas,)
-            The replicas.
-        targets : ndarray of float64, shape (replicas,)
-            Largest norms of the residuals.
-        parameters : SolverParameters
-            Limits.
-        progress : ReplicaProgress
-            Iterations, which are counted, and errors, which are added.
-
-        Returns
-        -------
-        ndarray of bool, shape (replicas,)
-            The replicas for which this precision allows no smaller residual.
-        """
+        """Iterate until the true residuals of some replicas are at most the targets."""
         search = _SolutionSearch(self, wanted, targets, parameters, progress)
         while search.live.any():
             search.iterate()

@@ -62,24 +62,7 @@ class Propagator:
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
         precision: str = "double",
     ) -> Propagator:
-        """Return a propagator with given values.
-
-        Parameters
-        ----------
-        field : Field
-            A field of links, which says on which lattice and devices.
-        array : ndarray, shape (T, Z, Y, X, 4, N, 4, N)
-            ``S[t, z, y, x, spin, colour, source spin, source colour]``, the elements of M^-1.
-        kappa, boundary, place
-            See `Propagator`; a single number is the boundary condition in t.
-        precision : str
-            ``double``, ``single`` or ``half``.
-
-        Raises
-        ------
-        GaugeError
-            If the array has the wrong shape.
-        """
+        """Return a propagator with given values."""
         columns = SpinorField.from_numpy(field, columns_of(field, array), precision)
         return cls(columns, kappa, Boundary.of(boundary), place)
 
@@ -99,13 +82,7 @@ class Propagator:
 
 
 def columns_of(field: Field, array: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Return the columns [vector, t, z, y, x, spin, colour] of elements as `Propagator` has them.
-
-    Raises
-    ------
-    GaugeError
-        If the array has the wrong shape.
-    """
+    """Return columns [vector, t, z, y, x, spin, colour] of elements as `Propagator` has them."""
     colours = field.group.colours
     shape = (*field.lattice.extents[::-1], SPINS, colours, SPINS, colours)
     if np.shape(array) != shape:
@@ -175,26 +152,7 @@ def _sums(
     momentum: Momentum,
     launches: Sequence[Mapping[str, Any]],
 ) -> Array:
-    """Return sums over the sites of every time slice, counted from the source.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The sum kernel, which its source file declares.
-    values : int
-        Number of complex values per site.
-    quarks : mapping of str to Propagator
-        Propagators by the name of the argument.
-    momentum : Momentum
-        The momentum p, in units of 2 pi over the extents.
-    launches : sequence of mapping
-        Further arguments of every launch.
-
-    Returns
-    -------
-    ndarray, shape (launches, T, values), complex128
-        The sums at every distance in time from the source.
-    """
+    """Return sums over the sites of every time slice, counted from the source."""
     first = next(iter(quarks.values()))
     waves = _waves_on_devices(first, momentum)
     storage, field = first.columns.storage, first.field
@@ -214,18 +172,6 @@ def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_R
     """Return the sum over x and colours of exp(-i p (x - x0)) S1[i a, j b] conj(S2[k a, l b]).
 
     All mesons of these quarks follow from it; see `meson`.
-
-    Parameters
-    ----------
-    first, second : Propagator
-        From the same source.
-    momentum : Momentum
-        The momentum p, in units of 2 pi over the extents.
-
-    Returns
-    -------
-    ndarray, shape (T, 4, 4, 4, 4), complex128
-        The elements [t, i, j, k, l], where i and k are spins of the sink.
     """
     sinks = QUARK_PAIRS.constant("SINK_SPINS")
     launches = [
@@ -245,20 +191,6 @@ def meson(tensor: Array, sink: Matrix, source: Matrix, strict: bool = False) -> 
     It is -Tr [sink S2(x, 0) adjoint(source) S1(0, x)] with S1(0, x) = gamma_5 S1(x, 0)^dagger
     gamma_5, which holds if M is gamma_5-Hermitian, and thus for a twisted mass if S1 has the
     opposite one. The average of the correlator is positive for equal matrices.
-
-    Parameters
-    ----------
-    tensor : ndarray, shape (T, 4, 4, 4, 4)
-        `spin_tensor` of S2 and S1, in this order.
-    sink, source : ndarray, shape (4, 4)
-        Matrices Gamma at the sink and at the source.
-    strict : bool
-        Whether to compute the same bits on all machines.
-
-    Returns
-    -------
-    ndarray, shape (T,), complex128
-        The correlator at every distance in time from the source.
     """
     end, begin = GAMMA_5 @ sink, adjoint(source) @ GAMMA_5
     einsum = arithmetic_of(strict).einsum
@@ -298,20 +230,6 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
 
     M is the same for quarks and antiquarks up to a change of basis, if the boundary phases are real
     and there is no twisted mass. The correlator then is that of the meson q̄1 gamma q2.
-
-    Parameters
-    ----------
-    first, second : Propagator
-        From the same source, with two colours.
-    gamma : ndarray, shape (4, 4)
-        Matrix Gamma at source and sink.
-    momentum : Momentum
-        The momentum p, in units of 2 pi over the extents.
-
-    Returns
-    -------
-    ndarray, shape (T,), complex128
-        The correlator at every distance in time from the source.
     """
     sink = CONJUGATION @ gamma
     end = GAMMA[3] @ sink.conj() @ GAMMA[3]
@@ -324,13 +242,7 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
 
 
 def nucleon(up: Propagator, down: Propagator, momentum: Momentum = AT_REST) -> Array:
-    """Return the correlator of epsilon_abc (u_a^T C gamma_5 d_b) u_c, for SU(3).
-
-    Returns
-    -------
-    ndarray, shape (T, 4, 4), complex128
-        The elements [t, spin, source spin]; see `of_parity`.
-    """
+    """Return the correlator of epsilon_abc (u_a^T C gamma_5 d_b) u_c, for SU(3)."""
     gamma = CONJUGATION @ GAMMA_5
     return _three_quarks((up, down, up), gamma, gamma, momentum, ((0, 1, 2), (2, 1, 0)))
 
@@ -339,11 +251,6 @@ def delta(quark: Propagator) -> Array:
     """Return the correlator of epsilon_abc (u_a^T C gamma_i u_b) u_c with spin 3/2, at rest.
 
     It is the sum over i and j of (delta_ij - gamma_i gamma_j / 3) C_ji, for SU(3).
-
-    Returns
-    -------
-    ndarray, shape (T, 4, 4), complex128
-        The elements [t, spin, source spin]; see `of_parity`.
     """
     total: Any = 0
     vectors = [CONJUGATION @ x for x in GAMMA[:3]]
@@ -360,22 +267,7 @@ def delta(quark: Propagator) -> Array:
 
 
 def of_parity(correlator: Array, parity: int, strict: bool = False) -> Array:
-    """Return parity Tr [(1 + parity gamma_t)/2 C(t)], whose average is positive at small t.
-
-    Parameters
-    ----------
-    correlator : ndarray, shape (T, 4, 4)
-        C(t) with the spins of sink and source.
-    parity : int
-        1 or -1.
-    strict : bool
-        Whether to compute the same bits on all machines.
-
-    Returns
-    -------
-    ndarray, shape (T,), complex128
-        The projected correlator.
-    """
+    """Return parity Tr [(1 + parity gamma_t)/2 C(t)], whose average is positive at small t."""
     projector = parity * (np.eye(SPINS) + parity * GAMMA[3]) / 2
     return np.asarray(arithmetic_of(strict).einsum("kl,tlk->t", projector, correlator))
 
@@ -417,13 +309,7 @@ def _ordered(spins: Spins, order: Sequence[int]) -> Spins:
 
 
 def _triple_tensor(quark: Propagator, sink: Matrix) -> Array:
-    """Return the sums for all spins of three equal quarks, given a symmetric matrix at the sink.
-
-    Returns
-    -------
-    ndarray, shape (4, 4, 4, T, 4), complex128
-        The elements [i', j', k', t, k].
-    """
+    """Return the sums for all spins of three equal quarks, given a symmetric matrix at the sink."""
     spins = [(i, j, k) for i, j, k in product(*3 * [SPIN_RANGE]) if i <= j]
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quark), SPINS), np.complex128)
     sums = _baryon_sums((quark, quark, quark), sink, AT_REST, spins)

@@ -369,13 +369,7 @@ class PropagatorPath:
     def read(
         self, operator: DiracOperator, source: SpinorField, tolerance: float
     ) -> Solution | None:
-        """Return the solutions that are in the folder, or None if there are none.
-
-        Raises
-        ------
-        GaugeError
-            If the file is damaged, of other quarks, or does not solve the Dirac equation.
-        """
+        """Return the solutions that are in the folder, or None if there are none."""
         path, began = self.path(operator.field), time.perf_counter()
         if not operator.field.devices.processes.broadcast(path.exists()):
             return None
@@ -467,31 +461,7 @@ PROPAGATORS = PropagatorConversion()
 def convert_propagator(
     source: str | Path, target: str | Path, basis: str, formerly: str | None = None
 ) -> StoredPropagator:
-    """Write a quark propagator with another basis of gamma matrices.
-
-    Parameters
-    ----------
-    source : path
-        File in USQCD's format; its checksums are verified.
-    target : path
-        File to write. It must not exist, and it appears complete or not at all.
-    basis : str
-        Name of the basis of the new file.
-    formerly : str, optional
-        Name of the basis of a file that names none; by default that of DeGrand and Rossi.
-
-    Returns
-    -------
-    StoredPropagator
-        What was written.
-
-    Raises
-    ------
-    UsageError
-        If the target exists, a basis is unknown, or the file names another basis.
-    GaugeError
-        If the source is damaged or has no sources, or the target cannot be written.
-    """
+    """Write a quark propagator with another basis of gamma matrices."""
     out = new_file(target)
     found = read_propagator(source, None)
     named = found.metadata.get(BASIS)

@@ -92,11 +92,6 @@ class PreconditionedOperator(ReducedOperator):
         """Return a call that computes the product of vectors on some replicas, or on all.
 
         See `LinearOperator.apply`.
-
-        Raises
-        ------
-        ValueError
-            If the adjoint is asked of the first form.
         """
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")

@@ -47,20 +47,7 @@ def _libraries() -> ThreadpoolController:
 def eigenvectors(
     matrix: NDArray[np.complex128] | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
-    """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n, n)
-        The matrix.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n,)
-        The eigenvalues.
-    vectors : ndarray, shape (n, n)
-        The eigenvectors.
-    """
+    """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns."""
     with _libraries().limit(limits=1, user_api="blas"):
         values, vectors = np.linalg.eigh(matrix)
     return values, vectors
@@ -293,18 +280,6 @@ def modes_up_to(
 
     A Krylov space has one vector of every eigenvalue, so that modes that are 0 are found one after
     the other. The first one above the number is the lowest of them; no other is looked for.
-
-    Parameters
-    ----------
-    operator, start, request
-        See `low_modes`; modes are looked for one by one.
-    above : float
-        The number.
-
-    Raises
-    ------
-    UsageError, ConvergenceError
-        See `low_modes`.
     """
     single = replace(request, number=1)
     found = low_modes(operator, start, single)
@@ -396,11 +371,6 @@ class _KrylovSpace:
         """Add vectors until the wanted ones have converged, or there are as many as asked for.
 
         By default the space becomes full. Its next vector is in `_w`, normalised.
-
-        Returns
-        -------
-        bool
-            Whether the wanted vectors have converged.
         """
         last = min(self.size, most or self.size)
         while self._filled < last:
@@ -537,22 +507,7 @@ class _KrylovSpace:
 def rayleigh_ritz(
     operator: LinearOperator, vectors: SpinorField
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rotate orthonormal vectors to the eigenvectors of a hermitian operator in their space.
-
-    Parameters
-    ----------
-    operator : LinearOperator
-        The operator A.
-    vectors : SpinorField
-        The vectors, which are overwritten.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (count,)
-        The eigenvalues, ascending.
-    residuals : ndarray of float64, shape (count,)
-        The norms of A v - value v.
-    """
+    """Rotate orthonormal vectors to the eigenvectors of a hermitian operator in their space."""
     count = vectors.count
     v = vectors.like(count=1)
     image, other = v.like(), vectors.like()

@@ -91,16 +91,7 @@ class KeptModes:
     """The vectors; None if there are none."""
 
     def residuals(self, operator: LinearOperator, rounding: float) -> NDArray[np.float64] | None:
-        """Return the true residuals of the vectors, or None if they are not what was stored.
-
-        Parameters
-        ----------
-        operator : LinearOperator
-            The operator whose eigenvectors they are; the numbers must have ``values`` and
-            ``residuals``.
-        rounding : float
-            Largest residual that rounding errors may add.
-        """
+        """Return the true residuals of the vectors, or None if they are not what was stored."""
         values, stored = (np.array(self.numbers[name]) for name in ("values", "residuals"))
         if self.vectors is None:
             return stored if not values.size else None
@@ -161,11 +152,6 @@ class ModePath:
 
         A file that is damaged, or has other modes than its name says, is announced on standard
         error, and counts as none, so that it is replaced.
-
-        Raises
-        ------
-        GaugeError
-            If the file may be intact, but cannot be read here.
         """
         path, links = self.path(field)
         if not field.devices.processes.broadcast(path.exists()):
@@ -233,13 +219,7 @@ class ModePath:
         return made
 
     def write(self, field: Field, numbers: Numbers, vectors: SpinorField | None) -> None:
-        """Write modes, whose file appears complete or not at all; all processes must call this.
-
-        Raises
-        ------
-        GaugeError
-            If the folder cannot be made, or the file cannot be written.
-        """
+        """Write modes, whose file appears complete or not at all; all processes must call this."""
         path, links = self.path(field)
         header = {**self._expected(field, links), "numbers": numbers}
         with ExitStack() as stack:
@@ -292,26 +272,7 @@ def kept_low_modes(
     search: Callable[[], LowModes],
     norm: float = 1.0,
 ) -> LowModes:
-    """Return low modes of a positive operator.
-
-    Parameters
-    ----------
-    operator : LinearOperator
-        The operator.
-    field : Field
-        The links.
-    kept : ModePath, optional
-        Where the modes are kept.
-    search : callable
-        Function that finds them.
-    norm : float
-        The norm of the operator.
-
-    Raises
-    ------
-    GaugeError
-        See `ModePath.write`.
-    """
+    """Return low modes of a positive operator."""
     found = kept.read(field) if kept else None
     if kept and found:
         residuals = found.residuals(operator, ROUNDING * norm)

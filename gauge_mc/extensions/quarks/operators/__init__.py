@@ -83,23 +83,12 @@ class QuarkOperator:
         """Refuse parameters that do not fit, before there are links.
 
         A subclass whose parameters depend on each other extends this method.
-
-        Raises
-        ------
-        UsageError
-            If a value is invalid.
         """
         check_declared(cls.parameters, parameters, f"the operator {cls.name}")
 
     @classmethod
     def check_masses(cls, masses: Sequence[float], **parameters: Any) -> None:
-        """Refuse masses that do not fit to the parameters, before there are links.
-
-        Raises
-        ------
-        UsageError
-            If a mass is invalid.
-        """
+        """Refuse masses that do not fit to the parameters, before there are links."""
 
     @classmethod
     def hopping_parameter(cls, **parameters: Any) -> float:
@@ -121,13 +110,7 @@ class QuarkOperator:
 
 
 def check_kappa(kappa: float) -> None:
-    """Refuse a hopping parameter beyond its critical value at every coupling.
-
-    Raises
-    ------
-    UsageError
-        If it is `CRITICAL_KAPPA` or larger.
-    """
+    """Refuse a hopping parameter beyond its critical value at every coupling."""
     if kappa >= CRITICAL_KAPPA:
         raise UsageError(
             f"--kappa is {kappa:g}, which is beyond its critical value at every coupling, also "
@@ -394,11 +377,6 @@ def operator_with(
     """Return the operator with the fewest parameters that has all that are not 0.
 
     If no operator has them, it is composed of the terms that have them.
-
-    Raises
-    ------
-    UsageError
-        If neither operators nor terms have these parameters, or a value is invalid.
     """
     needed = {name for name, value in parameters.items() if value != 0}
     if whole := kind_with(needed):
@@ -442,13 +420,7 @@ def hopping_operators() -> dict[str, type[DiracOperator]]:
 
 
 def check_operator(kind: type[QuarkOperator]) -> None:
-    """Refuse a class of operators that does not take the parameters that it declares.
-
-    Raises
-    ------
-    ValueError
-        If there is a parameter that it does not take, or takes without declaring it.
-    """
+    """Refuse a class of operators that does not take the parameters that it declares."""
     merged([(kind.name, kind.parameters)])
     names = [option.name for option in kind.parameters]
     try:

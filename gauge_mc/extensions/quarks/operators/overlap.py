@@ -154,13 +154,7 @@ class OverlapQuarks(MassFamily):
         deflated: int = 0,
         **others: Any,
     ) -> None:
-        """Refuse parameters that do not fit, before there are links.
-
-        Raises
-        ------
-        UsageError
-            If a value is invalid.
-        """
+        """Refuse parameters that do not fit, before there are links."""
         super().check_parameters(
             rho=rho, csw=csw, accuracy=accuracy, modes=modes, deflated=deflated
         )

@@ -75,22 +75,7 @@ from gauge_mc.signatures import checks_types
 def kept_kernel_modes(
     operator: HermitianOperator, number: int, kept: ModePath | None
 ) -> KernelModes:
-    """Return low modes of Q; see `kernel_modes`.
-
-    Parameters
-    ----------
-    operator : HermitianOperator
-        Q in double precision.
-    number : int
-        Largest number of modes.
-    kept : ModePath, optional
-        Where they are kept.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `kernel_modes` and `ModePath.write`.
-    """
+    """Return low modes of Q; see `kernel_modes`."""
     field = operator.prepared.operator.field
     stored = kept.read(field) if kept else None
     if kept and stored:
@@ -627,13 +612,7 @@ class Overlap:
 
 
 def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:
-    """Return masses of overlap quarks.
-
-    Raises
-    ------
-    UsageError
-        If there are none, or one is below 0, or not below 2 rho.
-    """
+    """Return masses of overlap quarks."""
     chosen = tuple(float(mass) for mass in masses)
     if not chosen or not all(0 <= x < 2 * rho for x in chosen):
         given = ", ".join(f"{x:g}" for x in chosen) or "missing"

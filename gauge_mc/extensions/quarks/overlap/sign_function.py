@@ -141,22 +141,6 @@ def kernel_modes(operator: HermitianOperator, number: int = MODES, seed: int = 1
     The modes below the largest gap in the upper half of those found are used, so that the
     next eigenvalue is not near by accident. The search is repeated for more modes if the Ritz
     functional shows that one was missed, outside of those that are known.
-
-    Parameters
-    ----------
-    operator : HermitianOperator
-        Q in double precision.
-    number : int
-        Largest number of modes; 0 if none are to be projected.
-    seed : int
-        Seed of the vectors with which searches begin.
-
-    Raises
-    ------
-    UsageError
-        If the number is invalid.
-    ConvergenceError
-        If a search fails.
     """
     if not 0 <= number <= MOST_MODES:
         raise UsageError(f"The number of low modes is {number}; give one from 0 to {MOST_MODES}.")
@@ -551,13 +535,7 @@ APPROXIMATIONS: dict[str, type[Approximation[Any]]] = {
 
 
 def check_approximation(name: str) -> None:
-    """Refuse a name that no approximation has.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name.
-    """
+    """Refuse a name that no approximation has."""
     if name not in APPROXIMATIONS:
         raise UsageError(
             f"There is no approximation '{name}' of the sign{nearest(name, APPROXIMATIONS)}"

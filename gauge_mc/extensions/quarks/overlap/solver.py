@@ -225,13 +225,7 @@ class OverlapSolver:
         self._split = CombineChiralities(self._part, self._rest)
 
     def solve(self) -> dict[float, SpinorField]:
-        """Return the solutions for the vectors `b`, by mass, in memory that is used again.
-
-        Raises
-        ------
-        ConvergenceError
-            If there are too many iterations, or the tolerance cannot be reached.
-        """
+        """Return the solutions for the vectors `b`, by mass, in memory that is used again."""
         norms = norms_of(self.b)
         if not np.isfinite(norms).all():
             raise ConvergenceError("The source contains a value that is not a number.")
@@ -340,21 +334,7 @@ def solve_all(
     most: int = TOGETHER,
     progress: Callable[[str], None] = lambda line: None,
 ) -> OverlapSolution:
-    """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`.
-
-    Parameters
-    ----------
-    operator : OverlapOperator
-        The overlap operator.
-    source : SpinorField
-        The vectors b on all sites, in double precision.
-    masses, request, relaxed, low
-        See `OverlapSolver`.
-    most : int
-        Largest number of vectors that are solved for at once.
-    progress : callable
-        Called with a line about every such solution.
-    """
+    """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`."""
     solvers: dict[int, OverlapSolver] = {}
     solutions = tuple(source.like() for _ in masses)
     shape = len(solutions), source.count

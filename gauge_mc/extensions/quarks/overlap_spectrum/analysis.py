@@ -93,17 +93,7 @@ def dyson_index(colours: int) -> int:
 
 @cache
 def mean_eigenvalues(dyson: int, nu: int, number: int) -> tuple[float, ...]:
-    """Return the means of the lowest eigenvalues in units of 1 / (Sigma V).
-
-    Parameters
-    ----------
-    dyson : int
-        `UNITARY` or `ORTHOGONAL`.
-    nu : int
-        Topological charge, which is the number of zero modes; its sign has no effect.
-    number : int
-        How many of the eigenvalues that are not 0.
-    """
+    """Return the means of the lowest eigenvalues in units of 1 / (Sigma V)."""
     nu = abs(nu)
     last = math.pi * (number + nu / 2) + BEYOND
     x, w = np.polynomial.legendre.leggauss(round(STEPS * last))
@@ -239,20 +229,6 @@ def overlap_spectrum(
 
     Means over a sector and ratios have errors by the jackknife, and moments of the index those of
     the Gamma method.
-
-    Parameters
-    ----------
-    table : SpectrumTable
-        The spectra of an ensemble.
-    flow : FlowedCharges, optional
-        The charge of the gradient flow.
-    skip : int
-        Last update that was left out, for the result.
-
-    Raises
-    ------
-    UsageError
-        If the gauge group of the table is unknown.
     """
     index = table.index.astype(np.float64)
     group = table.ensemble.get("group", "")
@@ -496,11 +472,6 @@ def read_chains(
     """Return the spectra of chains of one ensemble, and the charges of the flow.
 
     The charges are None if a chain has no table of them.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `read_spectra`, `read_flow` and `charges_at`.
     """
     skips = _skips_of(tables, options)
     spectra = read_spectra(tables, skips)

@@ -112,23 +112,7 @@ def eigenvalue_table(path: Path) -> Path:
 
 
 def read_spectra(tables: Sequence[Path], skips: Skips = 0) -> SpectrumTable:
-    """Read the spectra of Markov chains of one ensemble.
-
-    Parameters
-    ----------
-    tables : sequence of Path
-        The main table of each chain; that of the eigenvalues is beside it.
-    skips : int or sequence of int
-        Last update that is left out, of all chains or of each.
-
-    Raises
-    ------
-    GaugeError
-        If a table cannot be read or does not fit the other one, the ensembles, the operators or
-        the numbers of eigenvalues differ, or there are too few configurations.
-    UsageError
-        If nothing was measured after the update that is left out.
-    """
+    """Read the spectra of Markov chains of one ensemble."""
     spectra = read_series(tables, COLUMNS, "spectra of the overlap operator", skips)
     chains = zip(tables, spectra.replicas.split(spectra.sweeps), strict=True)
     projected = joined_series([_eigenvalues(*chain) for chain in chains]).values["projected"]

@@ -351,24 +351,7 @@ class StepsAhead:
         self._recorded: dict[float, Launch] = {}
 
     def run(self, own: ShiftCoefficients, targets: Norms, most: float, **rows: Any) -> PastSteps:
-        """Carry out steps until a vector has reached its target for the lowest shift.
-
-        Parameters
-        ----------
-        own : ShiftCoefficients
-            The coefficients, which go on.
-        targets : ndarray of float64, shape (count,)
-            Norms of the residuals at which shifts end.
-        most : int
-            Largest number of steps, one of which is left to the host.
-        **rows : object
-            LIVE, NORM2 and TARGET of the iterations for the lowest shift.
-
-        Returns
-        -------
-        PastSteps
-            The steps that have been carried out.
-        """
+        """Carry out steps until a vector has reached its target for the lowest shift."""
         self.gradient.iterate = self._iterating(own.lowest)
         self._coefficients.write(own, targets)
         self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
@@ -594,17 +577,7 @@ class _Iteration(ABC):
         targets: Norms,
         most: float,
     ) -> tuple[Norms, Norms, Norms | None]:
-        """Carry out steps, and begin the next one.
-
-        Returns
-        -------
-        ndarray of float64, shape (count,)
-            The squared norms of the residuals before the step that has begun.
-        ndarray of float64, shape (count,)
-            The products <p, q> of this step.
-        ndarray of float64, shape (count,), or None
-            The squared norms after it, if they are known.
-        """
+        """Carry out steps, and begin the next one."""
         iterations, gradient = self.progress.iterations, ahead.gradient
         ends = np.where(own.active[0], targets, -1.0)
         rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
@@ -725,23 +698,7 @@ class TwoPassSum(_Iteration):
             self._advance(*own.advance(alpha, beta))
 
     def __call__(self, shifts: Sequence[float], factors: Sequence[float], tolerance: float) -> None:
-        """Add the sum to the target.
-
-        Parameters
-        ----------
-        shifts : sequence of float
-            Shifts in ascending order.
-        factors : sequence of float
-            The factors c_i.
-        tolerance : float
-            Largest norm of the iterated residuals, divided by that of b, for every shift and
-            vector.
-
-        Raises
-        ------
-        ConvergenceError
-            If there are too many iterations, or values are not numbers.
-        """
+        """Add the sum to the target."""
         self._copy(0, 1)
         norms = norms_of(self.r)
         if not np.isfinite(norms).all():
@@ -832,21 +789,7 @@ class ShiftedSystem:
         self._add_product = Combine(self._y, self._product)
 
     def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
-        """Yield the solutions for all shifts, one after the other in the same field.
-
-        Parameters
-        ----------
-        shifts : sequence of float
-            Shifts in ascending order.
-        tolerance : float
-            Largest norm of the true residual b - (A + sigma) y in double precision, divided by that
-            of b, for every shift and vector.
-
-        Raises
-        ------
-        ConvergenceError
-            If that needs too many iterations, or is impossible in double precision.
-        """
+        """Yield the solutions for all shifts, one after the other in the same field."""
         for y in self.solutions_on(np.ones(self.b.replicas, np.bool_), shifts, tolerance):
             self.progress.check()
             yield y
@@ -854,16 +797,7 @@ class ShiftedSystem:
     def solutions_on(
         self, wanted: Mask, shifts: Sequence[float], tolerance: float
     ) -> Iterator[SpinorField]:
-        """Yield the solutions on the replicas that are wanted, and take note of those that fail.
-
-        Parameters
-        ----------
-        wanted : ndarray of bool, shape (replicas,)
-            The replicas. Solutions on others are arbitrary, as they are where there is none; see
-            `progress`.
-        shifts, tolerance
-            See `solutions`.
-        """
+        """Yield the solutions on the replicas that are wanted, and take note of those that fail."""
         progress = self.progress = ReplicaProgress.begin(self.b.replicas)
         self.residuals = []
         norms = norms_of(self.b)

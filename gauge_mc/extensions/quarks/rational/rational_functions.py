@@ -95,13 +95,7 @@ class ChebyshevSum:
         self._constant = Combine(target, source)
 
     def __call__(self, coefficients: Sequence[float] = ()) -> None:
-        """Compute the result, with one application of the operator for each degree.
-
-        Parameters
-        ----------
-        coefficients : sequence of float
-            Other coefficients for this call.
-        """
+        """Compute the result, with one application of the operator for each degree."""
         *rest, highest = coefficients or self._coefficients
         if not rest:
             self._constant(0, highest)
@@ -598,11 +592,6 @@ def _remez(power: Decimal, start: _BestApproximation) -> _BestApproximation:
 
     The error of log R is made equal, with changing signs, at points that approach its extrema. It
     is between -e and e, so that R / cosh(e) has the relative error tanh(e).
-
-    Raises
-    ------
-    GaugeError
-        If the algorithm does not converge.
     """
     n, x = len(start.zeros), list(start.extrema)
     # Between a zero and its pole R falls like 1 / x, so that their distance grows with the power.
@@ -752,13 +741,7 @@ class Lanczos:
             self.betas.append(beta)
 
     def ends(self) -> SpectrumEnds:
-        """Return the ends of the spectrum of A as far as they are known.
-
-        Raises
-        ------
-        ValueError
-            If there were no steps.
-        """
+        """Return the ends of the spectrum of A as far as they are known."""
         if not self.alphas:
             raise ValueError("The spectrum is not known without a step.")
         # Eigenvalues are repeated after they have converged, so that their bounds grow again. An

@@ -254,17 +254,7 @@ class ResidualWatch:
         self._fails: int | Counts = 0
 
     def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Decision, Decision]:
-        """Return whether true residuals are needed, and whether because of the end.
-
-        Parameters
-        ----------
-        now : ndarray of float64, shape (count,)
-            Norms of the iterated residuals.
-        going : ndarray of bool, shape (count,)
-            The vectors that are not solved yet.
-        iterations : int or ndarray of int64, shape (count,)
-            Numbers of iterations.
-        """
+        """Return whether true residuals are needed, and whether because of the end."""
         self._highest = np.maximum(self._highest, now)
         slower = now < SLOWEST * self._lowest
         self._since = _chosen(self._of_all(slower & going), 0, self._since + 1)
@@ -283,26 +273,7 @@ class ResidualWatch:
         now: Norms,
         iterations: Counts,
     ) -> bool:
-        """Iterate on some vectors as long as nothing has to be decided.
-
-        Parameters
-        ----------
-        ahead : DeviceIterations
-            The iterations.
-        own : slice
-            The vectors.
-        live : ndarray of bool, shape (count,)
-            The vectors that are not solved yet.
-        norm2 : ndarray of float64 or complex128, shape (count,)
-            The row NORM2 of the iterations, or two if it is complex, which goes on.
-        now, iterations
-            See `asks`; they go on.
-
-        Returns
-        -------
-        bool
-            See `DeviceIterations.run`.
-        """
+        """Iterate on some vectors as long as nothing has to be decided."""
         given = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
         rows = self._rows(iterations) | given
         has_begun = ahead.run(
@@ -338,19 +309,7 @@ class ResidualWatch:
     def take(
         self, norms: Norms, now: Norms, going: Mask, rounded: Decision, again: Decision = True
     ) -> None:
-        """Take note of true residuals.
-
-        Parameters
-        ----------
-        norms, now : ndarray of float64, shape (count,)
-            Their norms, and those of the iterated ones.
-        going : ndarray of bool, shape (count,)
-            The vectors that are not solved yet.
-        rounded : bool or ndarray of bool, shape (count,)
-            Whether the search has broken down, or was about to end.
-        again : bool or ndarray of bool, shape (count,)
-            The vectors for which they have been computed.
-        """
+        """Take note of true residuals."""
         better = self._of_all(going & (norms < SMALLER * self.smallest))
         # A residual that is as large as the iterated one comes from a peak, not from rounding.
         rounded = rounded | self._of_all(going & (norms > ROUNDED * now))
@@ -796,13 +755,7 @@ def solve(
 
 
 def check_deflates(solver: str) -> None:
-    """Refuse a solver that does not use the adjoint of the operator, and so has no low modes.
-
-    Raises
-    ------
-    UsageError
-        If it is such a solver.
-    """
+    """Refuse a solver that does not use the adjoint of the operator, and so has no low modes."""
     known = [name for name, x in SOLVERS.items() if x.uses_adjoint]
     if solver not in known:
         raise UsageError(

@@ -27,15 +27,7 @@ AT = "@"
 
 
 def _columns(quarks: Sequence[str], *hadron: Column) -> TableColumns:
-    """Return the columns of a table of correlators.
-
-    Parameters
-    ----------
-    quarks : sequence of str
-        Descriptions of the hopping parameters and of the twisted masses of two quarks.
-    *hadron : Column
-        Columns that name the hadrons.
-    """
+    """Return the columns of a table of correlators."""
     names = ("kappa1", "kappa2", "mu1", "mu2")
     masses = (
         Column(f"m{n}", float, f"mass of the quarks of {names[n - 1]}", index=True, optional=True)
@@ -140,18 +132,7 @@ class HadronCorrelators:
         return int(self.values.shape[2])
 
     def grouped(self, key: Callable[[Mapping[str, Any]], Key | None]) -> dict[Key, Array]:
-        """Return averages of the correlators that have the same key.
-
-        Parameters
-        ----------
-        key : callable
-            Function of the labels; correlators for which it is None are left out.
-
-        Returns
-        -------
-        dict
-            Correlators of shape (configurations, T), sorted by key.
-        """
+        """Return averages of the correlators that have the same key."""
         places: dict[Key, list[int]] = {}
         for i, labels in enumerate(self.labels):
             if (one := key(labels)) is not None:
@@ -165,22 +146,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def read_hadron_correlators(path: Path, columns: TableColumns, skip: int = 0) -> HadronCorrelators:
-    """Read all correlators of a table.
-
-    Parameters
-    ----------
-    path : Path
-        File of the table.
-    columns : TableColumns
-        `MESONS` or `BARYONS`.
-    skip : int
-        Last update that is left out.
-
-    Raises
-    ------
-    GaugeError, UsageError
-        See `read_series` and `correlators_of`.
-    """
+    """Read all correlators of a table."""
     table = read_series(path, columns, CORRELATORS, skip)
     labels, values = correlators_of(table)
     for label in labels:
@@ -189,20 +155,7 @@ def read_hadron_correlators(path: Path, columns: TableColumns, skip: int = 0) ->
 
 
 def correlators_of(table: TableSeries) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Return the correlators of a table with one row per time slice.
-
-    Returns
-    -------
-    list of dict
-        Columns of each correlator by name, without the time; sorted.
-    dict of str to ndarray of float64, shape (correlators, configurations, T)
-        Real and imaginary parts, ``re`` and ``im``.
-
-    Raises
-    ------
-    GaugeError
-        If some correlator does not have every t.
-    """
+    """Return the correlators of a table with one row per time slice."""
     names = [*table.index][:-1]
     elements = [*zip(*(x.tolist() for x in table.index.values()), strict=True)]
     order = sorted(range(len(elements)), key=elements.__getitem__)
@@ -224,22 +177,7 @@ def correlators_of(table: TableSeries) -> tuple[list[dict[str, Any]], dict[str, 
 
 
 def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:
-    """Return the average of a correlator at t and T - t.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (configurations, T)
-        Correlators at t = 0, ..., T - 1.
-    parity : int
-        Sign of the correlator under t to T - t.
-    mirror : ndarray of float64, shape (configurations, T), optional
-        Correlator that is taken at T - t, by default `values`.
-
-    Returns
-    -------
-    ndarray of float64, shape (configurations, T // 2 + 1)
-        The correlator at t = 0, 1, …, T // 2.
-    """
+    """Return the average of a correlator at t and T - t."""
     extent = values.shape[1]
     t = np.arange(extent // 2 + 1)
     other = values if mirror is None else mirror

@@ -203,13 +203,7 @@ def _where(found: Sequence[HadronMass | PcacMass]) -> str:
 
 
 def ranges_of(options: Mapping[str, Any]) -> Ranges:
-    """Return the times that options choose.
-
-    Raises
-    ------
-    UsageError
-        If they leave too few times.
-    """
+    """Return the times that options choose."""
     parts = options.get(T_MIN.name), options.get(T_MAX.name), options.get(AVERAGE.name, False)
     return Ranges(*parts)
 

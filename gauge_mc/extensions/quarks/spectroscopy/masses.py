@@ -57,16 +57,7 @@ class LevelSeries:
         return weighting(self.series)
 
     def plateau(self, t_min: int | None = None, average: bool = False) -> State | None:
-        """Return the plateau, or None if excited states matter at all t.
-
-        Parameters
-        ----------
-        t_min : int, optional
-            First t of the plateau; by default the first one from which on excited states shift it
-            by at most `TOLERANCE`.
-        average : bool
-            Whether to average over all later first t with Akaike weights.
-        """
+        """Return the plateau, or None if excited states matter at all t."""
         start: int | None = 0 if t_min is None else t_min - self.first
         if t_min is None:
             excited = self._excited()
@@ -232,13 +223,7 @@ def quarks_of(labels: Mapping[str, Any]) -> list[Quark]:
 
 
 def ratio_series(above: Array, below: Array) -> Array:
-    """Return the linearised series of the ratio of two averages.
-
-    Parameters
-    ----------
-    above, below : ndarray of float64, shape (configurations, times)
-        Numerators and denominators.
-    """
+    """Return the linearised series of the ratio of two averages."""
     mean, scale = above.mean(axis=0), below.mean(axis=0)
     ratio = mean / scale
     return np.asarray(ratio + (above - mean) / scale - ratio * (below - scale) / scale)
@@ -251,27 +236,7 @@ def ratio_plateau(
     precision: float = PRECISION,
     start: int = 1,
 ) -> State:
-    """Return the plateau of a ratio at t = start, start + 1, ….
-
-    Parameters
-    ----------
-    series : ndarray of float64, shape (configurations, times)
-        The linearised ratio.
-    below : ndarray of float64, shape (configurations, times)
-        The correlator in the denominator, whose errors limit the times.
-    ranges : Ranges
-        The choice of the times.
-    precision : float
-        Relative error of the denominator up to which a time is used. The bias of the ratio is at
-        most this fraction of its error.
-    start : int
-        First t of the ratio.
-
-    Raises
-    ------
-    GaugeError
-        If there is no plateau, because the correlators are too noisy or too short.
-    """
+    """Return the plateau of a ratio at t = start, start + 1, …."""
     scale = below.mean(axis=0)
     errors = np.array([estimate(x).error for x in (below / scale).T])
     errors *= PRECISION / precision  # which `Ranges.last` compares with
@@ -380,41 +345,13 @@ class Ranges:
             )
 
     def last(self, precision: Array, after: int = 1) -> int:
-        """Return the last t to fit.
-
-        Parameters
-        ----------
-        precision : ndarray of float64, shape (T,)
-            Relative errors for t = 1, 2, …, of the correlators from t to t + `after`.
-        after : int
-            Number of times after t to which what is fitted at t reaches.
-        """
+        """Return the last t to fit."""
         count = known_times(precision, PRECISION if self.t_max is None else math.inf)
         return count + after if self.t_max is None else min(count + after, self.t_max)
 
 
 def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
-    """Fit the mass of a correlator, and return it with its linearised time series.
-
-    Parameters
-    ----------
-    correlator : Correlator
-        Folded correlator.
-    ranges : Ranges
-        The choice of the times that are fitted.
-
-    Returns
-    -------
-    MassFit
-        The mass in lattice units with its error, and the fit.
-    ndarray of float64, shape (configurations,)
-        Series whose mean is the mass.
-
-    Raises
-    ------
-    GaugeError
-        If no range of t is known well enough, or a fit does not converge.
-    """
+    """Fit the mass of a correlator, and return it with its linearised time series."""
     effective = correlator.effective()
     last = ranges.last(effective.precision[0])
     first = 1 if ranges.t_min is None else ranges.t_min

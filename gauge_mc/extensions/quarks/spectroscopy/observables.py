@@ -504,13 +504,7 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def name_of(matrix: str) -> str:
-    """Return our name of one of Grid's matrices, such as ``gxg5`` for ``GammaXGamma5``.
-
-    Raises
-    ------
-    KeyError
-        If it is not one of the sixteen, such as a negative one.
-    """
+    """Return our name of one of Grid's matrices, such as ``gxg5`` for ``GammaXGamma5``."""
     short = matrix.replace("Gamma", "g").replace("Sigma", "").replace("Identity", "unit").lower()
     name = "g" + "g".join(short) if matrix.startswith("Sigma") else short
     return {name: name for name in SIXTEEN}[name]

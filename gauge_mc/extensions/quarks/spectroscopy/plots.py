@@ -126,11 +126,6 @@ def frames_of(
 
     They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
     many combinations of two quarks, only those of two equal quarks are returned.
-
-    Raises
-    ------
-    UsageError
-        If there is no such hadron.
     """
     found: dict[str, list[tuple[MassSeries, HadronState]]] = {}
     for series in fits:
@@ -170,25 +165,7 @@ def picture_of_frames(
     scale: str = "linear",
     key: Sequence[KeyEntry] = (),
 ) -> Picture:
-    """Return a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
-
-    Parameters
-    ----------
-    frames : mapping of str to sequence of (MassSeries, HadronState)
-        Hadrons of each frame, by the label of its axis.
-    marks : callable
-        Returns what is drawn of a hadron, given its series, the hadron, its colour and marker, and
-        its shift along t.
-    scale : str
-        Scale of the axes, as Matplotlib names it.
-    key : sequence of KeyEntry
-        Entries of the legend that explain the fits, if there are any.
-
-    Raises
-    ------
-    GaugeError
-        If there is no frame.
-    """
+    """Return a frame for each hadron; a colour stands for quarks and a source."""
     if not frames:
         raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
     names = dict.fromkeys(quarks(x) for pairs in frames.values() for _, x in pairs)
@@ -227,20 +204,7 @@ def _finish_lowest(axes: Axes) -> None:
 
 
 def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Picture:
-    """Return correlators on a logarithmic scale with their fits, dashed where not fitted.
-
-    Parameters
-    ----------
-    series : MassSeries
-        Fitted correlators.
-    chosen : sequence of str
-        Names of the hadrons to draw; all if there are none.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `frames_of` and `picture_of_frames`.
-    """
+    """Return correlators on a logarithmic scale with their fits, dashed where not fitted."""
     found = frames_of([series], _points, chosen)
     frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in found.items()}
     key = [
@@ -301,13 +265,7 @@ PLOTS.register(EffectiveMassPlot())
 
 
 def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
-    """Return the fits to all tables of hadrons in a run.
-
-    Raises
-    ------
-    GaugeError
-        If the run has no such table, or one is damaged or contains too little data.
-    """
+    """Return the fits to all tables of hadrons in a run."""
     found, missing = [], []
     for one in HADRON_FITS:
         try:
@@ -322,20 +280,7 @@ def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
 
 
 def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] = ()) -> Picture:
-    """Return effective masses and, over the times that were fitted, the masses with their errors.
-
-    Parameters
-    ----------
-    fits : sequence of MassSeries
-        Fitted correlators.
-    chosen : sequence of str
-        Names of the hadrons to draw; all if there are none.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `frames_of` and `picture_of_frames`.
-    """
+    """Return effective masses and, over the fitted times, the masses with errors."""
     found = frames_of(fits, _mass_points, chosen)
     frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in found.items()}
     key = [BandEntry(text="fitted mass, at the t of the fit")]
@@ -394,18 +339,7 @@ PLOTS.register(ChiralPlot())
 
 
 def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
-    """Return masses against the quark mass, with straight lines to the chiral limit.
-
-    Parameters
-    ----------
-    fits : sequence of ChiralFit
-        Straight lines, with the points that they were fitted to.
-
-    Raises
-    ------
-    GaugeError
-        If there is nothing to draw.
-    """
+    """Return masses against the quark mass, with straight lines to the chiral limit."""
     if not fits:
         raise GaugeError(
             "An extrapolation needs masses for at least two values of kappa, or of m; measure "
@@ -470,20 +404,7 @@ PLOTS.register(ResidualMassPlot())
 
 
 def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Picture:
-    """Return m_res(t) and, over the times that were fitted, its plateau with the error.
-
-    Parameters
-    ----------
-    table : ResidualTable
-        The sums.
-    fitted : ResidualMasses
-        The plateaus.
-
-    Raises
-    ------
-    GaugeError
-        If there is no midpoint.
-    """
+    """Return m_res(t) and, over the times that were fitted, its plateau with the error."""
     ratios = {quark: table.ratio(quark) for quark in table.values}
     if all(ratio is None for ratio in ratios.values()):
         raise GaugeError(

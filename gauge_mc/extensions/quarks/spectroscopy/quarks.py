@@ -82,13 +82,7 @@ class QuarkMasses(OptionItem):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read quarks from text; see `OptionItem.parse`.
-
-        Raises
-        ------
-        UsageError
-            If the text is not that of quarks with a mass.
-        """
+        """Read quarks from text; see `OptionItem.parse`."""
         name = text.partition(":")[0].strip().lower()
         if name in operators_of(HOPPING_PARAMETER):
             raise UsageError(
@@ -98,13 +92,7 @@ class QuarkMasses(OptionItem):
         return super().parse(text)
 
     def check(self) -> None:
-        """Refuse quarks without a known operator, with a parameter of another one, or massless.
-
-        Raises
-        ------
-        UsageError
-            If one is missing or wrong.
-        """
+        """Refuse quarks without a known operator, with a parameter of another one, or massless."""
         names = tuple(operators_of(QUARK_MASS))
         if self.operator not in names:
             given = f"no operator '{self.operator}' of" if self.operator else "no operator for"
@@ -325,25 +313,13 @@ def quark_options() -> tuple[Option, ...]:
 
 
 def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
-    """Return the different numbers that an option gives, ascending; none if it is not given.
-
-    Raises
-    ------
-    UsageError
-        If something is not a number, or is outside of the bounds of the option.
-    """
+    """Return the different numbers that an option gives, ascending; none if it is not given."""
     numbers = option.numbers(given[option.name], number) if option.name in given else ()
     return tuple(sorted({*numbers}))
 
 
 def momenta_up_to(square: int, lattice: Lattice) -> tuple[Momentum, ...]:
-    """Return all momenta with at most this square, the smaller ones first.
-
-    Raises
-    ------
-    UsageError
-        If one of their components is above half the lattice, where it is the same as a smaller one.
-    """
+    """Return all momenta with at most this square, the smaller ones first."""
     largest = math.isqrt(square)
     half = min(lattice.extents[:3]) // 2
     if largest > half:
@@ -457,13 +433,7 @@ class Quarks:
 
     @classmethod
     def of_options(cls, lattice: Lattice, whose: str, options: Mapping[str, Any]) -> Quarks:
-        """Return the quarks that options choose, by name.
-
-        Raises
-        ------
-        UsageError
-            If an option is unknown or its value is invalid.
-        """
+        """Return the quarks that options choose, by name."""
         known = (*quark_options(), smear_option())
         given = check_options((*known, *smearing_options()), options, whose)
         own = {option.name for option in known}
@@ -514,11 +484,6 @@ class Quarks:
         """Return the first dynamical quarks of an ensemble, unless others are stated.
 
         Those of a doublet with two masses are not taken, because they mix.
-
-        Parameters
-        ----------
-        text : str
-            The dynamical quarks, as tables state them; empty if there are none.
         """
         if not (self.unstated and text):
             return self

@@ -132,13 +132,7 @@ class ResidualTable:
 
 
 def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
-    """Read a table of sums for the residual mass.
-
-    Raises
-    ------
-    GaugeError, UsageError
-        See `read_series`. GaugeError is also raised if some quark does not have every time.
-    """
+    """Read a table of sums for the residual mass."""
     table = read_series(path, COLUMNS, "residual masses", skip)
     kinds = [x.partition(AT)[0] for x in table.index["source"]]
     quarks = [*map(WallQuark, table.index["m"].tolist(), kinds)]

@@ -206,19 +206,6 @@ def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
     All quarks of a hadron have the same twisted mass, and those of a baryon also the same hopping
     parameter, since its mass depends on which of them is heavier. The squared mass of the pion is a
     line in 1/kappa only without a twisted mass.
-
-    Parameters
-    ----------
-    pions : MassSeries
-        Masses that include those of the pion, and the PCAC masses.
-    others : MassSeries
-        Masses of hadrons that are extrapolated to a massless pion; they may be the same. They must
-        be from the same configurations.
-
-    Returns
-    -------
-    list of ChiralFit
-        Those for which there are at least two different quark masses.
     """
     found = []
     squares = {
@@ -352,13 +339,7 @@ the source, where the relation has a contact term."""
 
 
 def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
-    """Fit the masses of all mesons and the PCAC masses of a table.
-
-    Raises
-    ------
-    GaugeError
-        If there is no correlator of a meson of `MESONS`.
-    """
+    """Fit the masses of all mesons and the PCAC masses of a table."""
     averaged = table.grouped(_meson)
     if not averaged:
         raise GaugeError(
@@ -419,13 +400,7 @@ def _pcac(
 def spectrum(
     table: HadronCorrelators, series: MassSeries, chiral: Sequence[ChiralFit] = (), skip: int = 0
 ) -> Spectrum:
-    """Return the masses of an ensemble in the form in which they are written and shown.
-
-    Raises
-    ------
-    GaugeError
-        If there is none, because no correlator is known well enough.
-    """
+    """Return the masses of an ensemble in the form in which they are written and shown."""
     if not series.masses:
         counts = Counter(_as_clause(x.reason) for x in series.left_out).most_common()
         many = len(counts) > 1

@@ -160,13 +160,7 @@ class Projection:
         self._combine = [CombineBasis(w, n, basis) for n in range(w.count)]
 
     def remove(self) -> Numbers:
-        """Subtract the parts inside of the subspace, and return their coefficients.
-
-        Returns
-        -------
-        ndarray, shape (count, basis), complex128
-            <v_j, w_n> before the subtraction.
-        """
+        """Subtract the parts inside of the subspace, and return their coefficients."""
         coefficients = np.array([products() for products in self._products])
         self.add(-coefficients)
         return coefficients
@@ -343,20 +337,7 @@ factor exp(i a mu_I), which a redefinition of the quark moves to the boundary.""
 
 
 def angles_of(text: str | tuple[float, ...], imaginary_mu: float = 0.0) -> tuple[float, ...]:
-    """Return the angles of boundary conditions along x, y, z and t in units of pi.
-
-    Parameters
-    ----------
-    text : str or tuple of float
-        The boundary conditions, as `BOUNDARY` takes them.
-    imaginary_mu : float
-        See `IMAGINARY_MU`.
-
-    Raises
-    ------
-    UsageError
-        If the text is neither a name nor four numbers.
-    """
+    """Return the angles of boundary conditions along x, y, z and t in units of pi."""
     angles: tuple[float, ...] = ()
     with suppress(UsageError):
         named = isinstance(text, str) and text in NAMES
@@ -458,11 +439,6 @@ def change_of_basis(old: str, new: str) -> Matrix:
     By Schur's lemma it is the sum of Gamma' X Gamma^-1 over the group that the matrices generate,
     up to a factor, for an X for which this is not zero. Its first element that is not zero is
     positive.
-
-    Raises
-    ------
-    UsageError
-        If a basis is unknown.
     """
     for name in (old, new):
         if name not in BASES:

@@ -147,17 +147,7 @@ class DeviceIterations:
         return [slab.found(part, **names) for slab in self.slabs]
 
     def take(self, part: int, sums: Sequence[GroupSums], products: slice = NORM2) -> Launch:
-        """Return a call that computes coefficients on all devices from sums of products.
-
-        Parameters
-        ----------
-        part : int
-            One of the parts.
-        sums : sequence of GroupSums
-            The sums of the products of all vectors.
-        products : slice
-            The products whose sums are needed.
-        """
+        """Return a call that computes coefficients on all devices from sums of products."""
         slabs = self.slabs
 
         def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
@@ -207,12 +197,6 @@ class DeviceIterations:
 
         Then the state is that before the iteration in which it has halted, apart from what has been
         computed in this iteration.
-
-        Returns
-        -------
-        bool
-            Whether vectors have changed in this iteration, because it has not halted in its first
-            part.
         """
         for name, values in rows.items():
             n = self._rows[name]
@@ -341,25 +325,7 @@ class SlabState:
         products: slice,
         seen: NDArray[np.int32],
     ) -> Launch:
-        """Return a call that carries out stages of a part.
-
-        Parameters
-        ----------
-        part, stages : int
-            The part, and its stages.
-        first : int
-            The number of the first vector of the kernels whose products are summed.
-        sums : SlabSums
-            The sums of the products of these.
-        slabs : sequence of SlabState
-            All slabs.
-        number : int
-            The number of this one.
-        products : slice
-            The products whose sums are needed.
-        seen : ndarray of int32, shape (HALTS,)
-            Memory of the host in which the first slab notes why the search has halted.
-        """
+        """Return a call that carries out stages of a part."""
         (x, y, z), place = self.layout.extents, self._parts.index(part)
         own, many = len(self.layout.times), products.stop * len(self.layout.times) * self._fifth
         by_slice = [slab.by_slice + place * self._sums_bytes for slab in slabs]

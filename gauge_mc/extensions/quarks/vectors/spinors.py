@@ -85,13 +85,7 @@ STORAGES = {
 
 
 def storage_of(name: str) -> Storage:
-    """Return a type of stored numbers.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name.
-    """
+    """Return a type of stored numbers."""
     if name not in STORAGES:
         raise UsageError(f"There is no precision '{name}' of spinors{nearest(name, STORAGES)}")
     return STORAGES[name]
@@ -128,13 +122,7 @@ class StoredSlab(Slab):
 def empty_slabs(
     field: Field, layouts: Sequence[Layout], bytes_per_site: float
 ) -> tuple[StoredSlab, ...]:
-    """Return slabs of a field with so many bytes per site, which are zero.
-
-    Raises
-    ------
-    GaugeError
-        If a device has too little memory.
-    """
+    """Return slabs of a field with so many bytes per site, which are zero."""
     slabs = []
     for old, layout in zip(field.slabs, layouts[field.devices.first_slab :], strict=False):
         nbytes = round(bytes_per_site * 2 * layout.slots * layout.lanes)
@@ -536,15 +524,7 @@ class SpinorField:
 
 
 def zeroth(vectors: SpinorField, some: range | None) -> int:
-    """Return the number of the first vector of all replicas, from which kernels count.
-
-    Parameters
-    ----------
-    vectors : SpinorField
-        Vectors on `some` of the replicas, seen from the first of which the number is counted.
-    some : range, optional
-        The replicas; by default all.
-    """
+    """Return the number of the first vector of all replicas, from which kernels count."""
     return -some.start * vectors.per_site if some else 0
 
 
@@ -554,11 +534,6 @@ def checked_vectors(
     """Return vectors as an array of the shape (count, T, Z, Y, X, 4, N).
 
     With a fifth direction its extent is before T.
-
-    Raises
-    ------
-    GaugeError
-        If the array has another shape.
     """
     extents = (*((fifth,) if fifth else ()), *field.lattice.extents[::-1])
     shape = (*extents, SPINS, field.group.colours)
@@ -582,11 +557,6 @@ def in_units(
 
     The units are powers of 2, so that nothing is rounded, and make squares of the numbers neither
     too large nor too small.
-
-    Raises
-    ------
-    GaugeError
-        If the array has the wrong shape.
     """
     vectors = np.asarray(checked_vectors(field, array, fifth), complex)
     largest = np.abs(vectors).max(axis=tuple(range(1, vectors.ndim)), keepdims=True)

@@ -24,20 +24,7 @@ from gauge_mc.registry import in_words
 
 
 def in_precision(field: Field, precision: str) -> Field:
-    """Return a field with the same links, without the detour through the memory of the host.
-
-    Parameters
-    ----------
-    field : Field
-        It is returned itself if it has the precision.
-    precision : str
-        ``single`` or ``double``.
-
-    Raises
-    ------
-    GaugeError
-        If a device has too little memory.
-    """
+    """Return a field with the same links, without the detour through the memory of the host."""
     if field.precision == precision:
         return field
     copy = Field.empty(field.lattice, field.group.name, precision, field.devices)
@@ -95,13 +82,7 @@ def forms_of(group: Group) -> dict[int, Reals]:
 
 
 def reals_of(number: int | None, group: Group) -> Reals:
-    """Return the form of links with this number of reals, by default those that the group stores.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return the form of links with this number of reals, by default that of the group."""
     forms = forms_of(group)
     if number is None:
         return FEW_REALS
@@ -134,15 +115,7 @@ class VectorsPerThread:
         return replace(selected, launch_bounds=self.launch_bounds)
 
     def shares(self, vectors: int, sites: int) -> tuple[int, int]:
-        """Return how many threads of a block, and how many blocks, share the vectors of a site.
-
-        Parameters
-        ----------
-        vectors : int
-            Number of vectors.
-        sites : int
-            Number of sites of a launch.
-        """
+        """Return how many threads of a block, and how many blocks, share the vectors of a site."""
         if self.threads == 1:
             return 1, 1
         return shares_of(vectors // self.vectors, sites, self.threads)
@@ -156,15 +129,6 @@ def shares_of(parts: int, sites: int, most: int) -> tuple[int, int]:
     """Return how many threads of a block, and how many blocks, share the work on a site.
 
     Both divide the number of parts, so that all threads have equally much to do.
-
-    Parameters
-    ----------
-    parts : int
-        Number of parts of the work on a site.
-    sites : int
-        Number of sites of a launch.
-    most : int
-        Largest number of threads of a block for each site.
     """
     threads = max(n for n in range(1, min(parts, most) + 1) if parts % n == 0)
     left = parts // threads
@@ -194,13 +158,7 @@ class Boundary:
 
     @classmethod
     def of(cls, boundary: Phases) -> Boundary:
-        """Return the boundary conditions given by the phase in t alone, or by all four phases.
-
-        Raises
-        ------
-        UsageError
-            If there are not one or four numbers of modulus 1.
-        """
+        """Return the boundary conditions given by the phase in t alone, or by all four phases."""
         given = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
         phases = [complex(x) for x in given]
         if len(phases) != 4 or not all(abs(abs(phase) - 1) < MODULUS_ERROR for phase in phases):
