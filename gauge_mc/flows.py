@@ -103,9 +103,9 @@ class AnisotropicWilsonFlow(WilsonFlow):
     rectangle = None
 
     def __init__(self, anisotropy: float) -> None:
-        chosen = ACTIONS["wilson"].anisotropic
-        assert chosen
-        self.action, self.anisotropy = chosen, anisotropy
+        anisotropic = ACTIONS["wilson"].anisotropic
+        assert anisotropic
+        self.action, self.anisotropy = anisotropic, anisotropy
         self.formula = (
             f"{WilsonFlow.formula}; planes with t times xi^2 for links in space (arXiv:1205.0781)"
         )

@@ -158,8 +158,8 @@ class OptionItem:
 
     @cached_property
     def _text(self) -> str:
-        words, known = [], self.options()
-        for one in known:
+        words, options = [], self.options()
+        for one in options:
             value = self.values.get(one.name)
             if value is None or value == one.usual:
                 continue
@@ -327,18 +327,18 @@ def chosen(registry: Registry[C], text: str) -> C:
     registry.check(name, registry.kind)
     thing, what = registry[name], f"The {registry.kind} {name}"
     known = {option.name: option for option in thing.options}
-    needed = [option.name for option in thing.options if option.usual is None]
+    names = [option.name for option in thing.options if option.usual is None]
     given: dict[str, object] = {}
     for word in _joined(words, known):
         listed = known.get(word.partition("=")[0].strip())
         apart = word.partition if listed and listed.items else word.rpartition
         key, equals, value = apart("=")
-        if not equals and (not needed or given):
+        if not equals and (not names or given):
             raise UsageError(
                 f"{what} has no parameter without a name; leave ':{shortened(word)}' out, or write "
                 f"{name}:OPTION=NUMBER."
             )
-        option = key.strip() if equals else needed[0]
+        option = key.strip() if equals else names[0]
         kind = known[option].kind if option in known else str
         try:
             given[option] = READ[kind](value)

@@ -253,15 +253,17 @@ class Option(Number):
     @property
     def wanted(self) -> str:
         """The allowed numbers, as the end of a message."""
-        what = self._kind_in_words
+        kind_in_words = self._kind_in_words
         least, most = (_bound(bound) for bound in (self.least, self.most))
         if math.isinf(self.least) and math.isinf(self.most):
-            return f"give {what}"
+            return f"give {kind_in_words}"
         if math.isinf(self.most):
-            return f"give {what} of at least {least}"
+            return f"give {kind_in_words} of at least {least}"
         if self.inside:
-            return f"give {what} between {least} and {most}, which are not allowed themselves"
-        return f"give {what} from {least} to {most}"
+            return (
+                f"give {kind_in_words} between {least} and {most}, which are not allowed themselves"
+            )
+        return f"give {kind_in_words} from {least} to {most}"
 
 
 def _as_name(text: str) -> str:
@@ -301,21 +303,21 @@ def merged(owners: Owners) -> tuple[Option, ...]:
     Several things may share one option, also with different defaults: it then has none here. But
     no two of them may give one name two meanings.
     """
-    found: dict[str, tuple[Option, str]] = {}
+    optionses: dict[str, tuple[Option, str]] = {}
     for owner, options in owners:
         for option in options:
-            there, first = found.setdefault(option.name, (option, owner))
+            there, first = optionses.setdefault(option.name, (option, owner))
             if there == option:
                 continue
             if there.same_meaning(option):
-                found[option.name] = replace(there, usual=None, default=OWN_DEFAULT), first
+                optionses[option.name] = replace(there, usual=None, default=OWN_DEFAULT), first
             else:
                 both = f"{first} and {owner}" if first != owner else f"{owner}, twice,"
                 raise GaugeError(
                     f"Both {both} declare an option {option.flag}, with different meanings; "
                     "rename one of them."
                 )
-    return tuple(option for option, _ in found.values())
+    return tuple(option for option, _ in optionses.values())
 
 
 def check_named(name: str, option: Option) -> None:
@@ -351,8 +353,8 @@ def _unknown(name: str, known: Iterable[Option], whose: str) -> UsageError:
     """Return the error for an option that does not exist."""
     placed = any(x.place for x in known)
     words = [(x.written or x.name) if x.place else x.flag for x in known]
-    said = name if placed else flag_of(name)
-    return UsageError(f"{said} is not an option of {whose}{nearest(said, words)}")
+    flag = name if placed else flag_of(name)
+    return UsageError(f"{flag} is not an option of {whose}{nearest(flag, words)}")
 
 
 IN_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False"}
@@ -388,19 +390,19 @@ def _numbers(option: Option, value: object) -> tuple[object, ...]:
     """Return a number or a sequence of numbers as a tuple of numbers of the right type."""
     items = value if isinstance(value, list | tuple) else (value,)
     accepted = int if option.each is int else (int, float)
-    found: list[object] = []
+    numbers: list[object] = []
     for item in items:
         if option.rows and isinstance(item, list | tuple):
-            found.append(_numbers(replace(option, rows=False), item))
+            numbers.append(_numbers(replace(option, rows=False), item))
         elif option.each and isinstance(item, accepted) and not isinstance(item, bool):
             option.checked(item)
-            found.append(option.each(item))
+            numbers.append(option.each(item))
         else:
             what = "a whole number" if option.each is int else "a number"
             raise UsageError(f"{option.called} is {quoted(value)}; give {what}, or several.")
-    if not found:
+    if not numbers:
         raise UsageError(f"{option.called} is empty; give a value, or leave the option out.")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def parse_options(
@@ -469,13 +471,13 @@ def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> o
     """Return the value of an option that is given as text; a flag has none."""
     if option.kind is bool and not given:
         return True
-    said = option.called if option.place else f"{whose}: {option.flag}"
+    called = option.called if option.place else f"{whose}: {option.flag}"
     name = option.written or option.name
     end = f" {where}" if where else ""
     if option.kind is bool or not given:
         wanted = "no value" if option.kind is bool else "a value"
         form = name if option.kind is bool else f"{name}=VALUE"
-        raise UsageError(f"{said} needs {wanted}; write {form}{end}.")
+        raise UsageError(f"{called} needs {wanted}; write {form}{end}.")
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
             f"{option.called} has {len(text)} characters; give at most {MOST_CHARACTERS}{end}."
@@ -485,7 +487,7 @@ def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> o
     except ValueError:
         what = "a whole number" if option.kind is int else "a number"
         raise UsageError(
-            f"{said} is '{shortened(text)}', but needs {what}; write {name}=VALUE{end}."
+            f"{called} is '{shortened(text)}', but needs {what}; write {name}=VALUE{end}."
         ) from None
 
 

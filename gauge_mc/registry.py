@@ -104,14 +104,14 @@ def plugin_failure(error: BaseException) -> PluginFailure | None:
     function.
     """
     packages = _packages()
-    found = None
+    failure = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if name := packages.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
-            found = PluginFailure(name, frame.f_code.co_filename, line)
-    if found is None and isinstance(error, TypeError) and (called := CALLED.match(str(error))):
+            failure = PluginFailure(name, frame.f_code.co_filename, line)
+    if failure is None and isinstance(error, TypeError) and (called := CALLED.match(str(error))):
         places = _functions(called[1], packages)
-        found = next((PluginFailure(n, c.co_filename, c.co_firstlineno) for n, c in places), None)
-    return found
+        failure = next((PluginFailure(n, c.co_filename, c.co_firstlineno) for n, c in places), None)
+    return failure
 
 
 def _packages() -> dict[str, str]:

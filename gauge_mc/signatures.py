@@ -180,10 +180,10 @@ def checks_types(function: F) -> F:
     @functools.wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         try:
-            given = own.bind_partial(*args, **options).arguments
+            arguments = own.bind_partial(*args, **options).arguments
         except TypeError:  # Python says it better when the function is called
-            given = {}
-        for name, value in given.items():
+            arguments = {}
+        for name, value in arguments.items():
             _check(function, own.parameters[name], value)
         return function(*args, **options)
 

@@ -527,14 +527,14 @@ class HybridMonteCarlo(Algorithm):
         parts: Sequence[slice],
     ) -> Iterator[MolecularDynamics]:
         """Yield the dynamics of groups; those of a size share their memory."""
-        known: dict[int, MolecularDynamics] = {}
+        dynamicses: dict[int, MolecularDynamics] = {}
         make, replicas = [term.make for term in self.terms], self._replicas(len(couplings) > 1)
         for some in parts:
             count = some.stop - some.start
             links = field if len(couplings) == 1 else field.part(some.start, count)
             given = links, couplings[some], randoms[some], make, replicas
-            known[count] = MolecularDynamics(*given, known.get(count))
-            yield known[count]
+            dynamicses[count] = MolecularDynamics(*given, dynamicses.get(count))
+            yield dynamicses[count]
 
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]

@@ -420,13 +420,13 @@ class Estimate:
         return float(self.value)
 
     def __format__(self, form: str) -> str:
-        found = FORM.fullmatch(form)
-        if not found:
+        match = FORM.fullmatch(form)
+        if not match:
             raise ValueError(
                 f"An estimate has no format '{form}'; choose a number of decimals, as in .3f or "
                 ".3e, a width, as in >12, or nothing."
             )
-        width, decimals, kind = found.groups()
+        width, decimals, kind = match.groups()
         text = self.format()
         if kind:
             written = with_decimals if kind == "f" else with_exponent
@@ -552,15 +552,15 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
     mean = np.concatenate(parts).mean()
     parts = [part - mean for part in parts]  # a shift of x changes nothing but rounding errors
     squares = estimate(*(part**2 for part in parts))
-    own = estimate(*parts).tau_int
-    tau = max(own, squares.tau_int)
+    tau_int = estimate(*parts).tau_int
+    tau = max(tau_int, squares.tau_int)
     powers = [np.stack([part, part**2], axis=1) for part in parts]
 
     def variance(mean: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(volume * (mean[..., 1] - mean[..., 0] ** 2))
 
     value, error = jackknifed(powers, bin_length(samples, tau), variance)
-    lost = 2 * own / samples
+    lost = 2 * tau_int / samples
     factor = 1 / (1 - lost) if lost < LARGEST_BIAS else 1.0
     error = max(error, volume * squares.error) if math.isfinite(error) else error
     value, error = factor * value, factor**2 * error

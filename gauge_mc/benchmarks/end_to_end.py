@@ -206,11 +206,15 @@ class _Timing:
     def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
         """Return the parameters of runs on a small lattice."""
         usual = {"lattice": str(lattice), "measure": ",".join(defaults.MEASURE)}
-        one = Parameters.from_values({**self._large.values(), **usual})
+        parameters = Parameters.from_values({**self._large.values(), **usual})
         # Alone, small lattices are slower than others; the time need not be exact.
-        updates = max(50, round(SECONDS * self._bounds["sweeps"] / (number * one.links_per_update)))
+        updates = max(
+            50, round(SECONDS * self._bounds["sweeps"] / (number * parameters.links_per_update))
+        )
         updates = min(updates, MOST_UPDATES)
-        return [replace(one, configs=1, separation=updates, seed=1 + n) for n in range(number)]
+        return [
+            replace(parameters, configs=1, separation=updates, seed=1 + n) for n in range(number)
+        ]
 
     def starts(self) -> Iterator[Line]:
         """Time the command until its first progress, with all kernels compiled and with none."""

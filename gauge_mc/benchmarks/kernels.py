@@ -273,8 +273,8 @@ def _exchanges(
 ) -> Iterator[KernelTimer]:
     """Yield the first sweep of an algorithm without halo exchange, and the exchange alone."""
     apart = replace(field)
-    nothing = HaloExchange(field.devices, field.slabs, ())
-    vars(apart)["halo"] = lambda depth=1: nothing
+    exchange = HaloExchange(field.devices, field.slabs, ())
+    vars(apart)["halo"] = lambda depth=1: exchange
     alone = next(algorithm.timed(apart, coupling, generator))
     yield KernelTimer(WITHOUT_EXCHANGE, alone.call, moved, alone.registers)
     share = 4 * len(field.layouts) / field.lattice.t

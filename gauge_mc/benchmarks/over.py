@@ -49,11 +49,11 @@ class SavedBenchmark:
     def read(cls, path: Path) -> SavedBenchmark:
         """Read a file that ``gauge-mc bench --save`` has written."""
         try:
-            found = parse_json(read_text(path, MAX_SAVED))
-            times = {str(x["name"]): float(x["ns_per_link"]) for x in found["kernels"]}
+            json = parse_json(read_text(path, MAX_SAVED))
+            times = {str(x["name"]): float(x["ns_per_link"]) for x in json["kernels"]}
             if not all(0 < time < math.inf for time in times.values()):
                 raise ValueError
-            return cls(**{name: str(found[name]) for name in NAMES}, times=times)
+            return cls(**{name: str(json[name]) for name in NAMES}, times=times)
         except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise UsageError(
                 f"{path} is not a result of gauge-mc bench; write one with --save."

@@ -193,9 +193,9 @@ def load_command(name: str) -> Any:
     """Import the module of a command, and return the command for Click."""
     from gauge_mc.cli.command import command_of
 
-    made = command_of(function_of(name))
-    made.several = COMMANDS[name].several
-    return made
+    command = command_of(function_of(name))
+    command.several = COMMANDS[name].several
+    return command
 
 
 class TerminatedError(BaseException):

@@ -97,16 +97,14 @@ class DescribedCommand(typer.core.TyperCommand):
         """Refuse several couplings or lattices, and name the command that takes them."""
         for flag, value in pairwise(args):
             if re.search("[,:]", value) and flag in map(flag_of, axes()):
-                other = CommandLine(self.several, *args)
-                raise UsageError(f"{flag} has one value here; for several, give `{other}`.")
+                line = CommandLine(self.several, *args)
+                raise UsageError(f"{flag} has one value here; for several, give `{line}`.")
 
     def missing(self, ctx: Any) -> str:
         """Return the message that words are missing which the command needs."""
-        needed = in_words(
-            [*needed_words(param for param in self.get_params(ctx) if param.required)]
-        )
+        words = in_words([*needed_words(param for param in self.get_params(ctx) if param.required)])
         example = f", as in {self.examples[0]}" if self.examples else ""
-        return f"gauge-mc {ctx.info_name} needs {needed}{example}."
+        return f"gauge-mc {ctx.info_name} needs {words}{example}."
 
     def excess(self, ctx: Any, word: str) -> str:
         """Return the message that the command does not take a word."""
@@ -253,10 +251,10 @@ class Chooser(DescribedCommand):
         verb = (function.__doc__ or "").split(maxsplit=1)[0]
         one.__doc__ = f"{verb} {self.kind.summary(name)}."
         _, *common = parameters_of(function)
-        taken = {each.name for each in common}
+        names = {each.name for each in common}
         own, flags = [], {option.flag for option, *_ in self.kind.options(name)}
         for option, owner, text in self.kind.options(name):
-            if option.name in taken:
+            if option.name in names:
                 raise GaugeError(
                     f"The option {option.flag} of {owner.name} has the name of an option of "
                     f"gauge-mc {function.__name__}; rename it."
@@ -267,7 +265,7 @@ class Chooser(DescribedCommand):
         made.kind = self.kind
         made.examples = [re.sub(r"( \S+) \S+", rf"\1 {name}", x, count=1) for x in self.examples]
         for each in made.params:
-            if each.name in taken and not is_argument(each):
+            if each.name in names and not is_argument(each):
                 each.rich_help_panel = COMMON  # type: ignore[attr-defined]
         return made
 
@@ -279,8 +277,8 @@ class OneOfKind(DescribedCommand):
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
-        if others := self.kind.with_option(flag):
-            return f", but of {in_words(others)}; leave it out."
+        if option := self.kind.with_option(flag):
+            return f", but of {in_words(option)}; leave it out."
         return super().advice(ctx, flag)
 
 
@@ -290,9 +288,9 @@ def command_of(function: Callable[..., Any]) -> DescribedCommand:
     name, parameters = function.__name__, parameters_of(function)
     if not kind:
         return made_command(DescribedCommand, name, function, parameters)
-    made = made_command(Chooser, name, function, parameters)
-    made.kind = kind
-    return made
+    command = made_command(Chooser, name, function, parameters)
+    command.kind = kind
+    return command
 
 
 CommandClass = TypeVar("CommandClass", bound=DescribedCommand)
@@ -320,11 +318,11 @@ def made_command(
         help=text,
         context_settings={"help_option_names": HELP},
     )(call)
-    made = typer.main.get_command(single)
-    assert isinstance(made, cls)
-    made.function, made.parameters = function, parameters
-    made.examples = f"{start}{lines}".split("\n")[2:]
-    return made
+    command = typer.main.get_command(single)
+    assert isinstance(command, cls)
+    command.function, command.parameters = function, parameters
+    command.examples = f"{start}{lines}".split("\n")[2:]
+    return command
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -142,16 +142,16 @@ def convert(
         target, width = run.new_file(out), run.written_precision(source, to, precision)
         source = source.projected() if project else source
         new, comparison = run.write_converted(source, target, width, to, wrap, verify)
-    written = new.header
+    header = new.header
     if json:
         names = ("format", "group", "lattice", "precision")
-        values = {name: getattr(written, name) for name in names}
+        values = {name: getattr(header, name) for name in names}
         found = {"comparison": comparison, "moved": source.moved}
         more = {name: value for name, value in found.items() if value is not None}
         print_document("convert", {"file": str(out), **values, **more})
         return
     if not quiet:
-        kind = f"{written.group} on {written.lattice} in {written.precision} precision"
+        kind = f"{header.group} on {header.lattice} in {header.precision} precision"
         say(f"{out}: {kind}, {to}{_moved(source.moved)}")
         _show_verdict(str(out), comparison)
 
@@ -169,21 +169,23 @@ def _convert_all(
     from gauge_mc.scans.scan import runs_of
 
     with alone_on_stdout(as_json):
-        found = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **how))
+        conversions = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **how))
     if as_json:
-        print_document("convert", found)
+        print_document("convert", conversions)
     elif how["progress"]:
-        for one in found.files if how["verify"] else ():
+        for one in conversions.files if how["verify"] else ():
             _show_verdict(one.file, one.comparison)
-        more = {"converted before": found.there, "failed": found.failed}
+        more = {"converted before": conversions.there, "failed": conversions.failed}
         words = "".join(f", {count} {name}" for name, count in more.items() if count)
         words += _moved(
-            max((file.moved for file in found.files if file.moved is not None), default=None)
+            max((file.moved for file in conversions.files if file.moved is not None), default=None)
         )
-        say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
-    warnings = [f"gauge-mc: {file.source}: {file.warning}" for file in found.files if file.warning]
+        say(f"{folder}: {counted(conversions.converted, 'file')} converted to {to}{words}")
+    warnings = [
+        f"gauge-mc: {file.source}: {file.warning}" for file in conversions.files if file.warning
+    ]
     say(*shortest(warnings), error=True)
-    failures = [file.failure for file in found.files if file.failure]
+    failures = [file.failure for file in conversions.files if file.failure]
     for failure in failures[:-1]:
         say(f"gauge-mc: {failure}", error=True)
     if failures:

@@ -21,14 +21,14 @@ from gauge_mc.smearing import SMEARINGS, smear_option
 def _owners(name: str) -> list[OptionGroup]:
     """Return what declares the options of measuring an observable."""
     kind, section = OBSERVABLES[name], f"Options of {name}"
-    own = [OptionGroup(x, options, section) for x, options in kind.owners()]
+    owners = [OptionGroup(x, options, section) for x, options in kind.owners()]
     if not kind.smears:
-        return own
+        return owners
     smearings = [
         OptionGroup(f"the smearing {name}", x.options, "Options of --smear", name)
         for name, x in SMEARINGS.items()
     ]
-    return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
+    return [*owners, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
 
 @prints(

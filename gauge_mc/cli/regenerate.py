@@ -56,20 +56,20 @@ def regenerate(
     place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
     place |= dict(output=output, format=format)
     with alone_on_stdout(json):
-        found = carry_out(run, at, dry_run=dry_run, progress=not quiet, **place)
+        out = carry_out(run, at, dry_run=dry_run, progress=not quiet, **place)
     if json:
-        print_document("regenerate", found)
+        print_document("regenerate", out)
         return
     if quiet and not dry_run:
         return
-    if found.there:
-        say(f"there already: {counted(len(found.there), 'configuration')}{after(found.there)}")
-    if found.made and found.compared is None:
-        say(f"{found.run} has no configuration with which this device could be compared")
-    elif found.made:
+    if out.there:
+        say(f"there already: {counted(len(out.there), 'configuration')}{after(out.there)}")
+    if out.made and out.compared is None:
+        say(f"{out.run} has no configuration with which this device could be compared")
+    elif out.made:
         will = "would be made again first" if dry_run else "made again, with the same links"
-        say(f"configuration {found.compared}: {will}")
+        say(f"configuration {out.compared}: {will}")
     verb = "would be made" if dry_run else "made"
-    work = f", {counted(found.updates, 'update')}" if found.made else ""
-    say(f"{verb}: {counted(len(found.made), 'configuration')}{work}{after(found.made)}")
-    say(found.folder)
+    work = f", {counted(out.updates, 'update')}" if out.made else ""
+    say(f"{verb}: {counted(len(out.made), 'configuration')}{work}{after(out.made)}")
+    say(out.folder)

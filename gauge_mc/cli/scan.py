@@ -27,39 +27,39 @@ GRID = "Grid"
 
 def _changes() -> dict[str, dict[str, Any]]:
     """Return how options of runs differ for scans: numbers of the grid may have several values."""
-    found: dict[str, dict[str, Any]] = {}
+    changes: dict[str, dict[str, Any]] = {}
     for name, option in axes().items():
         if name == "lattice":
-            found[name] = {"help": "Lattices of even extents.", "metavar": "XxYxZxT,..."}
+            changes[name] = {"help": "Lattices of even extents.", "metavar": "XxYxZxT,..."}
             continue
         value = option.metavar or name.upper()
-        found[name] = {"kind": str, "metavar": f"{value}|FIRST:LAST:STEP,..."}
-    found["beta"] |= {"default": "", "usual": None}
-    for one in found.values():
+        changes[name] = {"kind": str, "metavar": f"{value}|FIRST:LAST:STEP,..."}
+    changes["beta"] |= {"default": "", "usual": None}
+    for one in changes.values():
         one["panel"] = GRID
     for name in list_axes():
         again = known_options()[name].help
-        found[name] = {
+        changes[name] = {
             "help": f"{again} Numbers may have several values, as in kappa=0.12:0.16:0.01 or "
             "imaginary_mu=0,0.1,0.3.",
             "panel": GRID,
         }
-    found["seed"] = {"help": "Seed of the first run; each further run has the next number."}
-    found["output"] = {
+    changes["seed"] = {"help": "Seed of the first run; each further run has the next number."}
+    changes["output"] = {
         "help": "Scan directory.",
         "default": "runs/scan_NAME, where NAME identifies the grid and what the runs share; "
         "without couplings the scan that is running or last generated",
     }
-    found["devices"] = {
+    changes["devices"] = {
         "help": f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(DIVIDED, 'or')}.",
         "default": f"all {NUMBERED}s, else the {DIVIDED_LABELS}",
         "metavar": f"N|I,J,...|all|{'|'.join(DIVIDED)}",
     }
-    found["threads"] = {
+    changes["threads"] = {
         "help": "Number of CPU threads of each run.",
         "default": "1; with --per-device K, 1/K of the cores; with --submit, all cores of a job",
     }
-    return found
+    return changes
 
 
 @prints(
@@ -149,12 +149,12 @@ def scan(
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(given.pop("card")) if "card" in given else {}
-    asked = ScanRequest.of(card_values | given)
+    request = ScanRequest.of(card_values | given)
     for name, addition in ADDITIONS.items():
         if given.get(name) and collect:
             flag = addition.option.flag
             raise UsageError(f"{flag} adds runs, and --collect carries out none; leave out one.")
-    asked = asked.with_additions(given)
+    request = request.with_additions(given)
     others = {"--dry-run": dry_run, "--collect": collect, "--remove": remove, "--submit": submit}
     both = [flag for flag, value in others.items() if value]
     if len(both) > 1 and both != ["--dry-run", "--submit"]:
@@ -163,13 +163,13 @@ def scan(
         raise UsageError(
             "--submit-option has an effect only with --submit; add that, or leave it out."
         )
-    if not (asked.execution.output or "beta" in asked.axes):
-        say(f"taken, the newest: {asked.path}", error=json)
-    if not (collect or remove or asked.execution.quiet) and (words := asked.growth()):
+    if not (request.execution.output or "beta" in request.axes):
+        say(f"taken, the newest: {request.path}", error=json)
+    if not (collect or remove or request.execution.quiet) and (words := request.growth()):
         say(words, error=json)
     if dry_run and not submit:
         with alone_on_stdout(json):
-            needs = forecast.forecast(asked, per_device)
+            needs = forecast.forecast(request, per_device)
         show_result("scan", needs, json, needs.table())
         if needs.refusals:
             raise typer.Exit(1)
@@ -186,8 +186,8 @@ def scan(
                 "are averaged."
             )
         with alone_on_stdout(json):
-            submission = job_arrays.submit(asked, submit, submit_option or [], dry_run)
-        again = CommandLine("scan", collect=True, output=asked.path)
+            submission = job_arrays.submit(request, submit, submit_option or [], dry_run)
+        again = CommandLine("scan", collect=True, output=request.path)
         lines = [f"To gather the results: {again}"]
         if dry_run:
             lines = (submission.script or "").splitlines()
@@ -195,13 +195,13 @@ def scan(
         return
     with alone_on_stdout(json):
         if collect or remove:
-            result = scans.take_out(asked) if remove else scans.gather(asked)
+            result = scans.take_out(request) if remove else scans.gather(request)
         else:
-            result = scans.carry_out(asked, per_device)
+            result = scans.carry_out(request, per_device)
     if json:
-        print_document("scan", scans.ScanReport.of(result, asked.skip))
+        print_document("scan", scans.ScanReport.of(result, request.skip))
     elif result.stopped:
-        again = CommandLine("scan", output=asked.path)
+        again = CommandLine("scan", output=request.path)
         say(f"Stopped by {result.stopped}; to continue: {again}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)

@@ -76,17 +76,17 @@ def status(
         )
     if tau_exp is not None:
         TAU_EXP.checked(tau_exp)
-    chosen = one_named_or_newest(path)
+    or_newest = one_named_or_newest(path)
     found: RunStatus | ScanStatus
-    if Scan(chosen, Parameters()).exists():
+    if Scan(or_newest, Parameters()).exists():
         if tau_exp is not None:
             raise UsageError(
-                f"{TAU_EXP.flag} is for the averages of a run; name a run of {chosen}."
+                f"{TAU_EXP.flag} is for the averages of a run; name a run of {or_newest}."
             )
-        averages = ScanAverages(Scan.read(chosen))
+        averages = ScanAverages(Scan.read(or_newest))
         found, shown = scan_status(averages.scan, averages), results(averages)
     else:
-        run = Run(chosen)
+        run = Run(or_newest)
         found = run_status(run, json, tau_exp)
         shown = averages_table([run], run.read()[0], tau_exp)
     if json:
@@ -99,5 +99,5 @@ def status(
         from gauge_mc.watch.terminal import followed
 
         with suppress(KeyboardInterrupt):
-            for line in followed(chosen):
+            for line in followed(or_newest):
                 console.print(line, soft_wrap=True)

@@ -50,12 +50,12 @@ def thin(
     from gauge_mc.run.thinning import thin as carry_out
 
     place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
-    found = carry_out(run, keep, dry_run=dry_run, unchecked=unchecked, **place)
-    there = len(found.kept) + len(found.removed)
+    out = carry_out(run, keep, dry_run=dry_run, unchecked=unchecked, **place)
+    there = len(out.kept) + len(out.removed)
     verb = "would be removed" if dry_run else "removed"
-    size = decimal(found.removed_bytes)
+    size = decimal(out.removed_bytes)
     lines = (
-        f"{verb}: {len(found.removed)} of {there} configurations, {size}{after(found.removed)}",
-        f"kept: {len(found.kept)}{after(found.kept)}",
+        f"{verb}: {len(out.removed)} of {there} configurations, {size}{after(out.removed)}",
+        f"kept: {len(out.kept)}{after(out.kept)}",
     )
-    show_result("thin", found, json, *lines)
+    show_result("thin", out, json, *lines)

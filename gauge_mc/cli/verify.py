@@ -109,8 +109,8 @@ def verify(
             bar.update(task, completed=number)
     if json:
         checked = [FileCheck(str(v.path), v.sound, v.words) for v in verdicts]
-        found = [x.sound for x in checked]
-        print_document("verify", VerifyReport(checked, found.count(False), found.count(None)))
+        sounds = [x.sound for x in checked]
+        print_document("verify", VerifyReport(checked, sounds.count(False), sounds.count(None)))
     if failure := summarise(verdicts, NAMED):
         raise failure
     if not json:

@@ -57,8 +57,8 @@ def watch(
     from gauge_mc.watch.snapshot import Watcher
     from gauge_mc.watch.terminal import watch_in_terminal
 
-    chosen = one_named_or_newest(path)
-    watcher = Watcher(chosen, SavedBenchmark.read(bench) if bench else None)
+    or_newest = one_named_or_newest(path)
+    watcher = Watcher(or_newest, SavedBenchmark.read(bench) if bench else None)
     if not wait:
         watcher.check_begun()
     if serve:

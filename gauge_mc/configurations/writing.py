@@ -213,14 +213,14 @@ def write_configuration(
         is wrong, or if the file cannot be written.
     """
     target = stored_by(format, lattice, group, precision)
-    given = StoredLinks(lattice, GROUPS[group], "<f8")
-    window = open_window(given, "double", target)
+    links = StoredLinks(lattice, GROUPS[group], "<f8")
+    window = open_window(links, "double", target)
 
     def passing() -> Iterator[tuple[int, Block | None]]:
-        for t, block in window.read(_checked(Path(path), slices, given)):
+        for t, block in window.read(_checked(Path(path), slices, links)):
             if bad := window.bad(t):
                 raise GaugeError(
-                    f"{path} was not written: {given.misfit(*bad)}; the field is damaged."
+                    f"{path} was not written: {links.misfit(*bad)}; the field is damaged."
                 )
             yield t, block
 

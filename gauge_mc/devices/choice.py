@@ -142,10 +142,10 @@ def open_host() -> Device:
 
 def _preferred() -> Backend:
     """Return the usable backend with the highest preference."""
-    found = _preferred_of(BACKENDS.values())
-    if found is None:
+    preferred = _preferred_of(BACKENDS.values())
+    if preferred is None:
         raise GaugeError("No device is usable; run `gauge-mc doctor` to see why.")
-    return found
+    return preferred
 
 
 def _preferred_of(backends: Iterable[Backend]) -> Backend | None:

@@ -140,10 +140,10 @@ class Kernel(CachedHash):
 
     def __post_init__(self) -> None:
         if not self.source.is_file():
-            known = [path.stem for path in self.source.parent.glob("*.cu")]
+            stems = [path.stem for path in self.source.parent.glob("*.cu")]
             raise GaugeError(
                 f"There is no kernel '{self.name}', because {self.source} does not exist"
-                f"{nearest(self.name, known)}"
+                f"{nearest(self.name, stems)}"
             )
 
     @cached_property

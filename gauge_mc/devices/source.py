@@ -364,8 +364,10 @@ def store_elsewhere(path: Path) -> str | None:
     for statement in re.split(r"[;{}]", _code(path)):
         for call in STORE.finditer(statement):
             rest = statement[call.end() :]
-            given = _outside_brackets(rest[: _closing(rest)])
-            if ".packets" in given or elsewhere & set(re.findall(r"\w+", given)):
+            outside_brackets = _outside_brackets(rest[: _closing(rest)])
+            if ".packets" in outside_brackets or elsewhere & set(
+                re.findall(r"\w+", outside_brackets)
+            ):
                 return " ".join(statement.split())
         named = re.split(r"(\w+)\s*([-+]?)=(?!=)", _outside_brackets(statement))
         for name, added, value in zip(named[1::3], named[2::3], named[3::3], strict=True):

@@ -295,8 +295,8 @@ def work(
     """
     kind = geometry_structure("Work")
     places = (t_begin, t_step, slices, parity, mu, first_slot, slots)
-    made: ctypes.Structure = kind(*places, colour, colours, *rows)
-    return made
+    structure: ctypes.Structure = kind(*places, colour, colours, *rows)
+    return structure
 
 
 def nowhere() -> ctypes.Structure:

@@ -169,8 +169,8 @@ class ParquetColumn:
     @property
     def metadata(self) -> dict[str, str]:
         """Metadata of the field."""
-        one = self.declared
-        found = {"description": one.meaning, "unit": one.unit, "symbol": one.symbol}
+        declared = self.declared
+        found = {"description": declared.meaning, "unit": declared.unit, "symbol": declared.symbol}
         return {key: text for key, text in found.items() if text} | {"provenance": self.provenance}
 
 

@@ -46,16 +46,16 @@ def may_be_made(folder: Path) -> bool:
 
 def make_folder(path: Path) -> list[Path]:
     """Make a folder with its parents, unless it exists; return those that were made, in order."""
-    made = []
+    folder = []
     try:
         missing = [parent for parent in (path, *path.parents) if not parent.exists()]
         for one in reversed(missing):
             with suppress(FileExistsError):  # another process was faster
                 one.mkdir()
-                made.append(one)
+                folder.append(one)
     except OSError as error:
         raise not_written(path, error) from error
-    return made
+    return folder
 
 
 def remove_empty(folders: Iterable[Path]) -> None:

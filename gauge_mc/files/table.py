@@ -432,11 +432,11 @@ def read_table(
         If the file does not exist, is not a table or is damaged. The message names the line.
     """
     with stated_lattice(lattice):
-        found = _kept_table(path, text)
+        table = _kept_table(path, text)
     noted = _noted_tables.get()
     if noted is not None:
-        noted[Path(path)] = found
-    return found
+        noted[Path(path)] = table
+    return table
 
 
 def _kept_table(path: str | Path, text: Collection[str]) -> TableData:

@@ -63,12 +63,12 @@ class PlaquetteReader(Reader):
 
     def wrong_average(self, averages: Averages) -> str:
         """Compare the average plaquette; see `Reader.wrong_average`."""
-        found, stated = averages.mean, self.header.plaquette or 0.0
+        mean, stated = averages.mean, self.header.plaquette or 0.0
         # Rounding errors of the sum of 6 V plaquettes add up like a random walk. The constant,
         # which HiRep allows for itself, is for links that were rounded before.
-        if abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
+        if abs(mean - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
             return ""
-        return f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
+        return f"its links have the plaquette {mean:.14g}, its header says {stated:.14g}"
 
 
 class OpenQcd(Format):

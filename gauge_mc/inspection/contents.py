@@ -122,13 +122,13 @@ def info(
     GaugeError
         If a file is damaged.
     """
-    chosen = newest_run_or_scan() if path is None else Path(path)
+    or_scan = newest_run_or_scan() if path is None else Path(path)
     kind = LinkKind(lattice, group)
-    if not chosen.is_dir():
-        found = {name: x for part in configuration_info(chosen, kind) for name, x in part.items()}
+    if not or_scan.is_dir():
+        found = {name: x for part in configuration_info(or_scan, kind) for name, x in part.items()}
         known = {name: x for name, x in found.items() if x is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
-    return _of_directory(chosen, kind)
+    return _of_directory(or_scan, kind)
 
 
 def _of_directory(path: Path, kind: LinkKind) -> RunInfo | ScanInfo | FolderInfo:
@@ -153,16 +153,16 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     if not path.is_dir():
         yield from configuration_info(path, kind)
         return
-    found, newest = _of_directory(path, kind), None
-    part = {**vars(found)}
-    if isinstance(found, ScanInfo):
-        part |= {"grids": [grid.values() for grid in found.grids]}
-    elif isinstance(found, RunInfo):
-        part |= {"sessions": [dataclasses.asdict(session) for session in found.sessions]}
-        if found.configurations:
+    directory, newest = _of_directory(path, kind), None
+    part = {**vars(directory)}
+    if isinstance(directory, ScanInfo):
+        part |= {"grids": [grid.values() for grid in directory.grids]}
+    elif isinstance(directory, RunInfo):
+        part |= {"sessions": [dataclasses.asdict(session) for session in directory.sessions]}
+        if directory.configurations:
             configs = Run(run_of(path)).unambiguous_configs()
             newest = configs[max(configs)]
-    elif found.configurations:
+    elif directory.configurations:
         newest = max(ConfigurationFolder.of(path).files, key=number_in_name)
     yield part
     if newest:
@@ -195,8 +195,8 @@ def _of_run(run: Run) -> RunInfo:
 def _in_words(path: Path, table: TableData) -> str:
     """Return the number of rows and the columns of a table, and whether other sources made rows."""
     words = f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
-    others = rows_of_others(path, table)
-    return f"{words}; {others} by another version" if others else words
+    rows = rows_of_others(path, table)
+    return f"{words}; {rows} by another version" if rows else words
 
 
 def _of_scan(scan: Scan) -> ScanInfo:

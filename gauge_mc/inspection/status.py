@@ -132,28 +132,28 @@ def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus
     GaugeError
         If files of the run are damaged.
     """
-    chosen = newest_run_or_scan() if path is None else Path(path)
-    if Scan(chosen, Parameters()).exists():
-        return scan_status(Scan.read(chosen))
-    return run_status(Run(chosen), averages=True)
+    or_scan = newest_run_or_scan() if path is None else Path(path)
+    if Scan(or_scan, Parameters()).exists():
+        return scan_status(Scan.read(or_scan))
+    return run_status(Run(or_scan), averages=True)
 
 
 def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -> RunStatus:
     """Return the state and the progress of a run, with its averages if they are wanted."""
     p, sessions = run.read()
-    there = run.checkpoint.exists()
-    saved = read_state(run.checkpoint).sweep if there else 0
+    exists = run.checkpoint.exists()
+    saved = read_state(run.checkpoint).sweep if exists else 0
     now = state_of(run, p, saved)
     holder = run.holder()[0] if now.state == RUNNING else None
     # The clock may have been set back, or may differ from that of the file server.
-    age = max(0.0, time.time() - run.checkpoint.stat().st_mtime) if there else None
+    age = max(0.0, time.time() - run.checkpoint.stat().st_mtime) if exists else None
     joules = [s.joules for s in sessions]
     if joules and joules[-1] is None:
         joules[-1] = now.joules
     known = [joule for joule in joules if joule is not None]
     held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
     process, host, since = held
-    files = len(run.configs()), removed_from(run, p), saved if there else None, age
+    files = len(run.configs()), removed_from(run, p), saved if exists else None, age
     numbers = (process, host, since, *files, len(known), len(joules))
     means = averages_values([run], p, tau_exp) if averages else {}
     starts = compared_starts(run.path) if averages else None

@@ -367,15 +367,15 @@ def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) ->
 
 def _tables_to_compare(run: Run) -> dict[str, TableData]:
     """Return the undamaged tables of registered observables, by observable."""
-    found = {}
+    tables = {}
     for name, observable in OBSERVABLES.items():
         path = run.table(name)
         if path.exists():
             with suppress(GaugeError):  # the check of the table reports the error
                 table = _sound(path)
                 if tuple(table.columns) == (SWEEP, *observable.columns.names):
-                    found[name] = table
-    return found
+                    tables[name] = table
+    return tables
 
 
 def _scan_record(path: Path, advance: CheckProgress) -> str:
@@ -431,8 +431,8 @@ def _updates_measured(scan: Scan, names: Sequence[str]) -> dict[tuple[object, ..
         numbers = point.numbers
         key = (point.beta, str(point.lattice), *(value_at(numbers, name) for name in names))
         done = max(0, member.sweep() - member.parameters.thermalize)
-        found = math.inf if member.damage() else done
-        result[key] = result.get(key, 0) + found
+        inf = math.inf if member.damage() else done
+        result[key] = result.get(key, 0) + inf
     return result
 
 
@@ -462,8 +462,8 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
                 _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)
     words = f"records: {len(table)}"
-    if others := rows_of_others(path, table):
-        words += f", {others} of them by another version"
+    if rows := rows_of_others(path, table):
+        words += f", {rows} of them by another version"
     unfinished = parameters and sweep < parameters.updates
     return words if unfinished else _with_note(path, words)
 

@@ -442,7 +442,7 @@ def _elements(
     The indices that an observable declares have names, such as ``path=100,r=3``, and the name of
     the column follows if there are several; those of a function have none, as in ``value[0,1]``.
     """
-    found = {}
+    elements = {}
     for name, column in columns.items():
         for row in range(rows):
             if not declared:
@@ -450,5 +450,5 @@ def _elements(
             else:
                 words = [f"{index}={i[row]}" for index, i in indices.items()]
                 key = ",".join([*words, *[name] * (len(columns) > 1)])
-            found[key] = TimeSeries(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
-    return found
+            elements[key] = TimeSeries(sweeps, column.reshape(-1, rows)[:, row].astype(np.float64))
+    return elements

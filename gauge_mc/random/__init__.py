@@ -58,8 +58,8 @@ class Generator(ABC):
         """Return the compile-time selection of this generator at a quality level."""
         if not self.levels:
             return Choice.of("random", self.name, self.header, self.cpp)
-        chosen = self.default_level if level is None else level
-        name, period = f"{self.name}:{chosen}", self.levels[chosen]
+        default_level = self.default_level if level is None else level
+        name, period = f"{self.name}:{default_level}", self.levels[default_level]
         return Choice.of("random", name, self.header, self.cpp, LUXURY=period)
 
     def key(self, seed: int) -> Sequence[int]:

@@ -37,8 +37,8 @@ class ParametersSection(Section):
         states = [run_status(run.run).lines() for run in subject.runs]
         values = [{k: str(v) for k, v in run.parameters.values().items()} for run in subject.runs]
         state = side_by_side(subject.runs, states, "State")
-        chosen = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
-        parts += [state, folded("Parameters", chosen)]
+        side = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
+        parts += [state, folded("Parameters", side)]
         for run in subject.runs:
             words = str(CommandLine("generate", card="card.toml", output=run.path))
             command = element("p", "As card.toml, it makes the run again: ", element("code", words))
@@ -116,8 +116,8 @@ class ProvenanceSection(Section):
             ]
             caption = f"Sessions of {run.label}, seed {run.parameters.seed}"
             parts.append(table(["session", *names], rows, caption))
-            known = [s.joules for s in run.sessions if s.joules is not None]
-            words = [f"Energy: {energy_text(sum(known))}."] if known else []
+            joules = [s.joules for s in run.sessions if s.joules is not None]
+            words = [f"Energy: {energy_text(sum(joules))}."] if joules else []
             if run.run.checkpoint.exists():
                 words.append(
                     f"The last checkpoint is after update {read_state(run.run.checkpoint).sweep}."

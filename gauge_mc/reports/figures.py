@@ -68,7 +68,7 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
     Frames with logarithmic axes, with clouds of points, and with more than `MOST_DRAWN` points
     have none.
     """
-    found, cloud = [], load("matplotlib.collections").PathCollection
+    charts, cloud = [], load("matplotlib.collections").PathCollection
     for axes in figure.axes:
         curves = _without_guides([*_curves(axes)])
         if any(isinstance(c, cloud) for c in axes.collections):
@@ -80,8 +80,8 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
         lines = [curve.line(x, number) for number, curve in enumerate(curves)]
         across, up = (plain(x) for x in (_across(axes), axes.get_ylabel()))
         heading = f"{up} against {across}" if up and across else up or across or title
-        found.append(Chart(heading, across, up, x, lines, f"{title}: {heading}."))
-    return found
+        charts.append(Chart(heading, across, up, x, lines, f"{title}: {heading}."))
+    return charts
 
 
 def _without_guides(curves: list[_DrawnCurve]) -> list[_DrawnCurve]:
@@ -93,9 +93,9 @@ def _without_guides(curves: list[_DrawnCurve]) -> list[_DrawnCurve]:
 
 def _across(axes: Axes) -> str:
     """Return the label of the horizontal axis, which may be that of a frame that shares it."""
-    own = axes.get_xlabel()
-    others = axes.get_shared_x_axes().get_siblings(axes)
-    return own or next((x.get_xlabel() for x in others if x.get_xlabel()), "")
+    xlabel = axes.get_xlabel()
+    siblings = axes.get_shared_x_axes().get_siblings(axes)
+    return xlabel or next((x.get_xlabel() for x in siblings if x.get_xlabel()), "")
 
 
 @dataclass(frozen=True)
@@ -291,13 +291,13 @@ def _figure(
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-    said = subject.not_yet_said([*notes, *sentences_about(cautions)])
+    yet_said = subject.not_yet_said([*notes, *sentences_about(cautions)])
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
     charts = [chart.html() for figure in figures[:1] for chart in charts_of(figure, caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
-    below = [element("p", line, class_="caution") for line in said]
+    below = [element("p", line, class_="caution") for line in yet_said]
     return element("figure", picture, element("figcaption", caption), live, *below)
 
 

@@ -51,10 +51,10 @@ def element(name: str, /, *content: object, **attributes: object) -> Markup:
 def data(content: object, **attributes: object) -> Markup:
     """Return an element with data for the scripts of the page, as JSON that contains no tags."""
     letters = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
-    written = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    dumps = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     for letter, code in letters.items():
-        written = written.replace(letter, code)
-    return element("script", Markup(written), type="application/json", **attributes)
+        dumps = dumps.replace(letter, code)
+    return element("script", Markup(dumps), type="application/json", **attributes)
 
 
 def table(

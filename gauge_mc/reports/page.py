@@ -93,8 +93,10 @@ class Quantity:
     @property
     def name(self) -> str:
         """Name for readers."""
-        one = self.column
-        return one.average or (f"{one.short}: {one.help.rstrip('.')}" if one.help else one.short)
+        column = self.column
+        return column.average or (
+            f"{column.short}: {column.help.rstrip('.')}" if column.help else column.short
+        )
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,13 @@ class ReportedRun:
 
     @cached_property
     def _read(self) -> dict[str, TableData | GaugeError]:
-        found: dict[str, TableData | GaugeError] = {}
+        datas: dict[str, TableData | GaugeError] = {}
         for path in self.run.tables():
             try:
-                found[path.name] = read_table(path)
+                datas[path.name] = read_table(path)
             except GaugeError as error:
-                found[path.name] = error
-        return found
+                datas[path.name] = error
+        return datas
 
 
 @dataclass(frozen=True)
@@ -191,14 +193,14 @@ class Subject:
     @cached_property
     def quantities(self) -> list[Quantity]:
         """The quantities of all tables with one row per measurement."""
-        found: dict[tuple[str, str], tuple[Column, list[ChainSeries]]] = {}
+        columnses: dict[tuple[str, str], tuple[Column, list[ChainSeries]]] = {}
         for run in self.runs:
             for name, table in run.tables.items():
                 for column, sweeps, values in columns_of(table):
                     series = ChainSeries(run.label, sweeps, values, run.cut)
-                    _, every = found.setdefault((name, column.name), (column, []))
+                    _, every = columnses.setdefault((name, column.name), (column, []))
                     every.append(series)
-        return [Quantity(name, column, every) for (name, _), (column, every) in found.items()]
+        return [Quantity(name, column, every) for (name, _), (column, every) in columnses.items()]
 
     def not_yet_said(self, cautions: Sequence[str]) -> list[str]:
         """Return the cautions that the page does not show yet; from now on it does."""
@@ -378,10 +380,10 @@ def page(subject: Subject) -> tuple[str, list[str]]:
 @cache
 def asset(name: str, package: str = "gauge_mc.reports") -> str:
     """Return a script or a style sheet of a package."""
-    found = resources.files(package)
+    files = resources.files(package)
     for part in name.split("/"):
-        found = found.joinpath(part)
-    return found.read_text(encoding="utf-8")
+        files = files.joinpath(part)
+    return files.read_text(encoding="utf-8")
 
 
 @cache

@@ -63,8 +63,8 @@ def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Marku
     result = result_of(FITS[name], FittedEnsemble([path]), options)
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
     quoted = element("p", element("strong", result.result_line))
-    said = subject.not_yet_said(sentences_about(result.every_caution))
-    cautions = [element("p", words, class_="caution") for words in said]
+    yet_said = subject.not_yet_said(sentences_about(result.every_caution))
+    cautions = [element("p", words, class_="caution") for words in yet_said]
     more = further_as_html(result.further_report())
     tables = folded("Tables", *map(as_html, result.report()), more)
     return element("div", element("h4", label), quoted, *cautions, tables, class_="result")
@@ -94,11 +94,11 @@ class MeanValuesSection(Section):
         for quantity in subject.quantities:
             cells: dict[str, list[str]] = {}
             for series in quantity.series:
-                found = series.average
+                average = series.average
                 where = f"{quantity.name}, {series.label}"
-                cautions += [f"{where}: {words}" for words in _cautions(series, found)]
-                tau = found.format_tau(series.every or 1)
-                cells[series.label] = [found.format(), tau, str(found.samples)]
+                cautions += [f"{where}: {words}" for words in _cautions(series, average)]
+                tau = average.format_tau(series.every or 1)
+                cells[series.label] = [average.format(), tau, str(average.samples)]
             if len(labels) > 1:
                 rows.append([quantity.name, *(_cell(*cells.get(label, [])) for label in labels)])
             else:

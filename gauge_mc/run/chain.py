@@ -458,11 +458,11 @@ def _replicas(chains: Sequence[Chain]) -> list[int]:
     for n, chain in enumerate(chains):
         if chain.replica is None:
             chain.replica, chain.ladder = n, ladder
-    found = [chain.replica for chain in chains if chain.replica is not None]
-    if any(chain.ladder != ladder for chain in chains) or {*found} != {*range(len(ladder))}:
+    replicas = [chain.replica for chain in chains if chain.replica is not None]
+    if any(chain.ladder != ladder for chain in chains) or {*replicas} != {*range(len(ladder))}:
         stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
         raise GaugeError(
             f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
             f"those at β = {stated}, which are not the runs at hand; continue the whole scan."
         )
-    return found
+    return replicas

@@ -262,12 +262,12 @@ def restore_common(paths: Sequence[Path]) -> None:
 
 def _by_moment(path: Path) -> dict[Moment, Path]:
     """Return the checkpoints of a run by the update after which they are."""
-    found: dict[Moment, Path] = {}
+    paths: dict[Moment, Path] = {}
     for file in (_previous(path), path):
         if file.exists():
             state = read_state(file)
-            found[state.sweep, state.measured] = file
-    return found
+            paths[state.sweep, state.measured] = file
+    return paths
 
 
 def _previous(path: Path) -> Path:

@@ -184,17 +184,17 @@ def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
 def _targets(sources: Sequence[Path], folder: Path, format: str) -> dict[Path, Path]:
     """Return the file that each source becomes."""
     suffixes = {x.suffix for x in FORMATS.values()} - {""}
-    taken: dict[Path, Path] = {}
+    paths: dict[Path, Path] = {}
     for source in sources:
         stem = source.stem if source.suffix in suffixes else source.name
         target = folder / f"{stem}{FORMATS[format].suffix}"
-        if target in taken:
+        if target in paths:
             raise UsageError(
-                f"{taken[target]} and {source} would both become {target}; convert them "
+                f"{paths[target]} and {source} would both become {target}; convert them "
                 "separately, each with another --output."
             )
-        taken[target] = source
-    return {source: target for target, source in taken.items()}
+        paths[target] = source
+    return {source: target for target, source in paths.items()}
 
 
 @dataclass(frozen=True)
@@ -224,17 +224,17 @@ class _FileConversions:
 
     def _converted(self, source: Path, target: Path) -> Conversion:
         self._refuse_stopped()
-        found = open_configuration(source, *self.kind)
-        warning = found.header.warning
-        found = found.projected() if self.project else found
-        width = written_precision(found, self.format, self.precision)
+        configuration = open_configuration(source, *self.kind)
+        warning = configuration.header.warning
+        configuration = configuration.projected() if self.project else configuration
+        width = written_precision(configuration, self.format, self.precision)
 
         def result(state: str, comparison: FileComparison | None) -> Conversion:
             paths = str(source), str(target)
-            return Conversion(*paths, state, "", warning, comparison, found.moved)
+            return Conversion(*paths, state, "", warning, comparison, configuration.moved)
 
         if os.path.lexists(target):  # or a link that leads nowhere
-            there = self._compared(found, target, width)
+            there = self._compared(configuration, target, width)
             if there.verdict == GOOD:
                 return result(THERE, there)
             error = UsageError(
@@ -243,19 +243,21 @@ class _FileConversions:
             )
             return _failed(source, target, error, there)
         wrap = partial(self._watched, source)
-        _, comparison = write_converted(found, target, width, self.format, wrap, self.verify)
+        _, comparison = write_converted(
+            configuration, target, width, self.format, wrap, self.verify
+        )
         return result(CONVERTED, comparison)
 
     def _compared(self, source: Configuration, target: Path, precision: str) -> FileComparison:
         """Compare a file that is already there with the source in the wanted form."""
         try:
-            found = open_configuration(target)
+            configuration = open_configuration(target)
         except (DamagedError, UnsupportedError) as error:
             return FileComparison.of(error)
-        have = found.header
+        have = configuration.header
         if (have.format, have.precision) != (self.format, precision):
             return FileComparison(OTHER, f"it is {have.format} in {have.precision} precision")
-        return compare(source, found)
+        return compare(source, configuration)
 
     def _watched(self, source: Path, blocks: Iterable[Block], count: int) -> Iterator[Block]:
         """Pass on the blocks of a file, note the progress, and end if the work is stopped."""

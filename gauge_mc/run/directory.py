@@ -143,12 +143,12 @@ class Run:
 
     def unambiguous_configs(self) -> dict[int, Path]:
         """Return the configuration files by update, in ascending order."""
-        found: dict[int, Path] = {}
+        paths: dict[int, Path] = {}
         for number, path in self.config_files():
-            if number in found:
-                raise ambiguous(number, found[number], path)
-            found[number] = path
-        return found
+            if number in paths:
+                raise ambiguous(number, paths[number], path)
+            paths[number] = path
+        return paths
 
     def config_files(self) -> list[tuple[int, Path]]:
         """Return all configuration files with their update, sorted by update and by name."""

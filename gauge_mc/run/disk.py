@@ -113,13 +113,13 @@ def rehearse(
     real = DeviceGroup.of(devices)
     actors = [RehearsalDevice(device) for device in real.devices]
     stage = replace(real, devices=tuple(cast(Device, actor) for actor in actors))
-    wanted = [o.rehearsed for o in observables if o.rehearsed]
+    rehearseds = [o.rehearsed for o in observables if o.rehearsed]
     measurers: list[Measurer] = []
     for _ in range(2):
         field = Field.cold(lattice, group, precision, stage)
         # Results are all zero, and so are denominators of ratios.
         with stage.measuring() if sharing else nullcontext(), np.errstate(all="ignore"):
-            measurers = measurers or [x.measurer(field) for x in wanted]
+            measurers = measurers or [x.measurer(field) for x in rehearseds]
             for measure in measurers:
                 measure(field)
         del field

@@ -162,11 +162,11 @@ def announced_compilation(console: Console) -> Iterator[None]:
     Otherwise it would stay silent for as long as a minute. Terminals and notebooks have live
     displays.
     """
-    said = Event()
+    event = Event()
 
     def say(kernel: str) -> None:
-        if not said.is_set():
-            said.set()
+        if not event.is_set():
+            event.set()
             console.print("compiling kernels, which are kept for later commands ...")
 
     if console.is_terminal or console.is_jupyter or console.quiet:

@@ -190,24 +190,24 @@ class Catalogue:
     @classmethod
     def of(cls, lattice: Lattice, given: Iterable[ObservableLike]) -> Catalogue:
         """Return the catalogue with the given user-defined observables."""
-        own: dict[str, Observable] = {}
+        observables: dict[str, Observable] = {}
         measure = []
         for item in given:
             what, every = item if isinstance(item, tuple) else (item, 1)
             observable = observable_of(what, lattice)
             name = observable.name
-            if table_name(name) in map(table_name, own):
+            if table_name(name) in map(table_name, observables):
                 raise _two_named(name)
-            own[name] = observable
+            observables[name] = observable
             measure.append(Measurement(name, every))
-        return cls(own, tuple(measure))
+        return cls(observables, tuple(measure))
 
 
 def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     """Return the registered observable of a measurement of a run, with its options."""
     kind, known = OBSERVABLES[item.observable], options_of_observable(item.observable)
-    given = parse_options(known, item.options, item.observable)
-    observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
+    options = parse_options(known, item.options, item.observable)
+    observable = kind.for_lattice(parameters.lattice, **options).for_group(parameters.group)
     observable = observable.for_ensemble(provenance(parameters))
     if not observable.records:
         raise UsageError(
@@ -220,9 +220,9 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             f"leave that out of '{item}', or measure it later, on stored configurations."
         )
     if parameters.strict and not observable.strict:
-        others = in_words([name for name, x in OBSERVABLES.items() if x.strict], "and")
+        words = in_words([name for name, x in OBSERVABLES.items() if x.strict], "and")
         raise UsageError(
-            f"measure: --strict does not hold for '{item}' yet, but for {others}; measure it "
+            f"measure: --strict does not hold for '{item}' yet, but for {words}; measure it "
             "later, on stored configurations."
         )
     return observable
@@ -239,8 +239,8 @@ def check_folders(file: Path, parameters: Parameters, values: Mapping[str, objec
     """Refuse folders anywhere to which measurements write, unless the user states them as well."""
     advice = f"add --measure {quote(str(parameters.values()['measure']))} to allow it"
     for one in () if "measure" in values else parameters.measure:
-        known = options_of_observable(one.observable) if one.observable in OBSERVABLES else ()
-        within(Path(), known, one.options, f"{one.observable} in {file}", advice)
+        options = options_of_observable(one.observable) if one.observable in OBSERVABLES else ()
+        within(Path(), options, one.options, f"{one.observable} in {file}", advice)
 
 
 def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> Observable:

@@ -211,8 +211,8 @@ class _ObservablePlan:
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *REALS):
-            known = in_words(REALS, "or")
-            raise UsageError(f"There is no precision '{self.precision}'; choose {known}.")
+            words = in_words(REALS, "or")
+            raise UsageError(f"There is no precision '{self.precision}'; choose {words}.")
 
     def wanted(self, ensemble: Ensemble) -> Observable:
         """Return the observable for an ensemble."""
@@ -321,9 +321,9 @@ def _measure_again(
     run = _run_of(paths)
     chain = StoredChain.of(run)
     chain.refuse_later(numbers)
-    nothing = ensemble_of(run, chain.parameters, {})
-    wanted = plan.wanted(nothing)
-    path = Path(output) if output else nothing.table_again(wanted.name)
+    ensemble = ensemble_of(run, chain.parameters, {})
+    wanted = plan.wanted(ensemble)
+    path = Path(output) if output else ensemble.table_again(wanted.name)
     if plan.again and (kept := put_aside(path, wanted)):
         plan.console.print(KEPT.format(kept), soft_wrap=True)
     done = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
@@ -426,8 +426,8 @@ class TableReport:
         """Return the report on a table that `measure` has written, with further cautions."""
         averages = _averages(table)
         cautions = [*_cautions(table, averages), *further]
-        others = rows_of_others(path, table)
-        return cls(str(path), len(table), table.header, averages, cautions, others)
+        rows = rows_of_others(path, table)
+        return cls(str(path), len(table), table.header, averages, cautions, rows)
 
 
 @documented
@@ -486,8 +486,8 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
         "to be those of these files"
     )
     details = "; ".join(f"{key}: {value}" for key, value in header.items() if key not in known)
-    others = measured_by_others(work.table.path, work.observable)
-    repeated = of_others(work.table.path, work.observable.name, len(others), len(work.done))
+    measured = measured_by_others(work.table.path, work.observable)
+    repeated = of_others(work.table.path, work.observable.name, len(measured), len(work.done))
     kept = KEPT.format(work.kept) if work.kept else ""
     over = ensemble.passed_over
     more = (details, over, trusted if again else "", *repeated, kept, advice or "")

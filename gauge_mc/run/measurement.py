@@ -109,20 +109,20 @@ def measurements(value: object) -> tuple[Measurement, ...]:
     if isinstance(value, AddedMeasurements):
         return value
     if isinstance(value, Mapping):
-        found = [Measurement.of_table(name, table) for name, table in value.items()]
+        tables = [Measurement.of_table(name, table) for name, table in value.items()]
     elif isinstance(value, list | tuple):
-        found = [x if isinstance(x, Measurement) else Measurement.parse(str(x)) for x in value]
+        tables = [x if isinstance(x, Measurement) else Measurement.parse(str(x)) for x in value]
     elif isinstance(value, str) and value.startswith(ADDING):
         return AddedMeasurements(measurements(value[len(ADDING) :]))
     elif isinstance(value, str):
         # Not within wilson-loops:10:iterations=0,25, or wilson-loops:10:smear=stout:0.1,exclude=xt.
         words = re.split(r",(?![0-9]|\w+=)", value)
-        found = [] if words == [NO_MEASUREMENT] else [Measurement.parse(word) for word in words]
+        tables = [] if words == [NO_MEASUREMENT] else [Measurement.parse(word) for word in words]
     else:
         raise ValueError("text, a list, or a table")
-    by_name = {item.observable: item for item in found}
-    if len(by_name) < len(found):
-        raise UsageError(f"measure: '{','.join(map(str, found))}' names an observable twice.")
+    by_name = {item.observable: item for item in tables}
+    if len(by_name) < len(tables):
+        raise UsageError(f"measure: '{','.join(map(str, tables))}' names an observable twice.")
     return tuple(by_name[name] for name in sorted(by_name))
 
 

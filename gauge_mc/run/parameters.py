@@ -338,11 +338,11 @@ class Parameters:
         named = ("lattice", "group", "beta")
         configured = {"action": self.action, "algorithm": self.algorithm}
         values = {**self.values(), **{name: str(x) for name, x in configured.items()}}
-        own = {option.name for each in configured.values() for option in each.options}
+        names = {option.name for each in configured.values() for option in each.options}
         shown = (
             f"{name}={value!r}"
             for name, value in values.items()
-            if name not in own and (value != usual[name] or name in named)
+            if name not in names and (value != usual[name] or name in named)
         )
         return f"Parameters({', '.join(shown)})"
 
@@ -537,13 +537,13 @@ def _configured(
     if named is None or named.name == before.name:
         named = before.with_options(**(named.values if named and named.changed else {}))
     # Files of version 0.2 state the usual anisotropy also for actions that have none.
-    own = {option.name for option in named.options}
+    names = {option.name for option in named.options}
     meant = {
         option.name: value
         for option, value in given.items()
-        if option.name in own or not option.is_usual(value)
+        if option.name in names or not option.is_usual(value)
     }
-    for name in meant.keys() - own:
+    for name in meant.keys() - names:
         having = [each for each, x in registry.items() if name in {o.name for o in x.options}]
         raise UsageError(
             f"{flag_of(name)} is not an option of the {named.kind} {named.name}, but of "
@@ -561,11 +561,11 @@ def known_options() -> dict[str, Option]:
 
     Options of actions follow the action; their descriptions say which actions have them.
     """
-    known: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for name, option in options_of(Parameters).items():
         own = options_of_kind(KINDS[name]) if name in KINDS else ()
-        known |= {name: option, **{x.name: x for x in own}}
-    return known | options_of(Execution)
+        options |= {name: option, **{x.name: x for x in own}}
+    return options | options_of(Execution)
 
 
 def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:

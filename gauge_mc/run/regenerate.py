@@ -188,20 +188,20 @@ class Regeneration:
     ) -> Iterator[dict[int, Path]]:
         """Make and write configurations, except those that are stored."""
         with BackgroundWriter() as writer:
-            written: dict[int, Path] = {}
+            paths: dict[int, Path] = {}
             made = self.made(number for number in numbers if number not in stored)
             for number in numbers:
                 path = folder / f"{number:07d}{FORMATS[format].suffix}"
-                written[number] = stored.get(number, path)
+                paths[number] = stored.get(number, path)
                 if number not in stored:
                     next(made).write(path, writer, format=format)
-                if len(written) == together:
+                if len(paths) == together:
                     writer.flush()
-                    yield written
-                    written = {}
+                    yield paths
+                    paths = {}
             writer.flush()
-            if written:
-                yield written
+            if paths:
+                yield paths
 
     def made(self, numbers: Iterable[int]) -> Iterator[Chain]:
         """Yield the chain after each of some updates, in ascending order."""

@@ -195,10 +195,10 @@ def compile_kernels(
     # Extents in space decide about the lanes; few time slices take next to no memory.
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
-    wanted = dict.fromkeys(_needed(p, observables, resumed, several))
+    fromkeys = dict.fromkeys(_needed(p, observables, resumed, several))
     # Libraries take longer than most kernels: begun last, they would keep one core only busy.
     jobs = [(code, ANY_VARIANT) for code in (*device.libraries, ADD_PARTIAL_SUMS)]
-    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
+    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in fromkeys]
     with ThreadPoolExecutor(len(allowed_cores())) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
 

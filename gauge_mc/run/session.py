@@ -73,17 +73,21 @@ class UpdateRecords(Observable):
     def of(cls, batch: Batch) -> dict[Measurement, Observable]:
         """Return the records of a batch: those of its algorithm, and those of exchanges."""
         p, count = batch.chains[0].parameters, len(batch.chains)
-        one, exchange = p.algorithm, batch.tempering
-        found: dict[Measurement, Observable] = {}
-        if one.columns:
-            found[Measurement(one.name)] = cls(
-                one.name, one.columns, one.normalisation, lambda: batch.records, count
+        algorithm, exchange = p.algorithm, batch.tempering
+        observables: dict[Measurement, Observable] = {}
+        if algorithm.columns:
+            observables[Measurement(algorithm.name)] = cls(
+                algorithm.name,
+                algorithm.columns,
+                algorithm.normalisation,
+                lambda: batch.records,
+                count,
             )
         if exchange:
-            found[Measurement(TEMPERING, p.exchange_every)] = cls(
+            observables[Measurement(TEMPERING, p.exchange_every)] = cls(
                 TEMPERING, COLUMNS, NORMALISATION, lambda: exchange.records, count
             )
-        return found
+        return observables
 
     def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> UpdateRecords:
         """Return the recorder of the batch, which needs no field."""
@@ -289,9 +293,9 @@ class Session:
         runs = [task.run for task in work.tasks]
         self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
         if work.devices.root:
-            written = self.batch.sweep if self._measured else self.batch.sweep - 1
+            sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
             for output in self._outputs:
-                output.open_tables(files, self._sampler.observables, written)
+                output.open_tables(files, self._sampler.observables, sweep)
         files.enter_context(self._writer)  # which is closed before the tables
 
     def run(self) -> str | None:

@@ -261,14 +261,14 @@ def scan(
     """
     if isinstance(parameters, Parameters):  # its point does not belong to the grid
         shared = parameters.values()
-        needed = {option.name for option in parameters.action.options if option.usual is None}
-        left_out = axes().keys() - needed
+        names = {option.name for option in parameters.action.options if option.usual is None}
+        left_out = axes().keys() - names
         parameters = {name: shared[name] for name in shared if name not in left_out}
     stated: dict[str, Any] = {"beta": beta, "lattice": lattice, "output": output, **options}
     added = {name: stated.pop(name, False) for name in ADDITIONS}
     values = named_values(parameters, {"quiet": not progress, **stated})
-    asked = ScanRequest.of({**values, "chains": chains, "skip": skip})
-    return carry_out(asked.with_additions(added), per_device)
+    request = ScanRequest.of({**values, "chains": chains, "skip": skip})
+    return carry_out(request.with_additions(added), per_device)
 
 
 def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
@@ -294,11 +294,11 @@ def places(
 ) -> tuple[list[Slot], int]:
     """Return the slots of the chosen devices, and the number of sites that keeps a device busy."""
     e = execution
-    chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
-    backend = BACKENDS[chosen[0].backend]
-    if together and not (per_device or chosen[0].numbered or chosen[0].threads):
+    devices = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
+    backend = BACKENDS[devices[0].backend]
+    if together and not (per_device or devices[0].numbered or devices[0].threads):
         per_device = min(together, backend.available_threads())
-    return make_slots(chosen, per_device), backend.busy_sites
+    return make_slots(devices, per_device), backend.busy_sites
 
 
 def _work(

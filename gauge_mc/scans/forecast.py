@@ -231,17 +231,17 @@ def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunC
     """Return the costs of every kind of batch, from a short test run of each."""
     where: dict[str, Any] = dict(slot.values)
     chosen = where.get("devices"), where.get("backend", AUTOMATIC), where.get("threads")
-    found: dict[tuple[Any, ...], RunCosts] = {}
+    costs: dict[tuple[Any, ...], RunCosts] = {}
     for batch in packed:
-        if _kind(batch) in found:
+        if _kind(batch) in costs:
             continue
         p = batch[0].parameters
         opened = open_device_group(*chosen, find_processes(), lattice=p.lattice)
         with closing(opened) as devices:
             runs = [member.parameters for member in batch]
             observables = Catalogue.of(p.lattice, ()).chosen(p)
-            found[_kind(batch)] = try_out(runs, observables, devices)
-    return found
+            costs[_kind(batch)] = try_out(runs, observables, devices)
+    return costs
 
 
 LONGEST = 24 * 60

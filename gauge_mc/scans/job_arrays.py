@@ -165,8 +165,8 @@ class BatchSystem(ABC):
 
     def job_id(self, answer: str) -> str | None:
         """Return the ID of an array; None if the answer to its submission has none."""
-        found = re.search(self.answer, answer, re.M)
-        return found[1] if found else None
+        match = re.search(self.answer, answer, re.M)
+        return match[1] if match else None
 
 
 BATCH_SYSTEMS: Registry[BatchSystem] = Registry("batch system", __name__, BatchSystem)
@@ -570,7 +570,7 @@ class ArrayPlan:
         system = self.request.system
         script = self.text() if system.by_input else None
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 system.words(self.script), input=script, capture_output=True, text=True, check=False
             )
         except FileNotFoundError as error:
@@ -582,10 +582,10 @@ class ArrayPlan:
             raise GaugeError(
                 f"The jobs cannot be submitted by {system.program}: {error}."
             ) from error
-        if done.returncode:
-            said = _last_line(done.stderr) or _last_line(done.stdout) or "it gives no reason"
+        if process.returncode:
+            said = _last_line(process.stderr) or _last_line(process.stdout) or "it gives no reason"
             raise GaugeError(f"{system.title} rejected the jobs: {said}.")
-        return done.stdout
+        return process.stdout
 
 
 @documented
@@ -619,7 +619,7 @@ def submit(
     asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
 ) -> Submission:
     """Submit a job for each run that is neither complete nor running."""
-    wanted = JobRequest.of(system, words)
+    request = JobRequest.of(system, words)
     if ladders(asked.scan().members()):
         raise UsageError(
             "--submit makes a job of every run, and runs that exchange their couplings are one "
@@ -629,9 +629,9 @@ def submit(
     if dry_run:
         asked.scan().check_place()
         refuse_in_use(asked.scan().lock)
-        return _submission(asked.scan(), wanted, asked.execution)
+        return _submission(asked.scan(), request, asked.execution)
     with asked.locked(write=False) as scan:
-        return _submission(scan, wanted, asked.execution, RunLog(scan.path))
+        return _submission(scan, request, asked.execution, RunLog(scan.path))
 
 
 def _submission(

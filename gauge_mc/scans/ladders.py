@@ -61,10 +61,10 @@ def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
 
 def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> list[Member]:
     """Return the runs that are left: those that are not done, and all that exchange with them."""
-    left = {member.name for member in members if not done(member)}
-    again = [each for each in ladders(members) if any(x.name in left for x in each)]
-    left |= {x.name for each in again for x in each}
-    return [member for member in members if member.name in left]
+    names = {member.name for member in members if not done(member)}
+    again = [each for each in ladders(members) if any(x.name in names for x in each)]
+    names |= {x.name for each in again for x in each}
+    return [member for member in members if member.name in names]
 
 
 def check_ladders(scan: Scan, before: Scan) -> None:

@@ -155,19 +155,19 @@ class Pool:
         slot = self.free.pop(0)
         task = [{**values, **dict(slot.values)} for values in runs]
         # A file, because a pipe would have to be written while the child reads.
-        given = tempfile.TemporaryFile()  # noqa: SIM115 - the child has its own descriptor
-        given.write(json.dumps(task).encode())
-        given.seek(0)
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - the child has its own descriptor
+        file.write(json.dumps(task).encode())
+        file.seek(0)
         complaint = tempfile.TemporaryFile()  # noqa: SIM115 - read after the child has ended
         process = subprocess.Popen(
             command,
-            stdin=given,
+            stdin=file,
             stdout=subprocess.DEVNULL,
             stderr=complaint,
             env={**os.environ, PARENT: str(os.getpid())},
             start_new_session=True,
         )
-        given.close()
+        file.close()
         self.children.append(Child(members, slot, process, complaint))
 
     def ended(self) -> list[Child]:

@@ -140,25 +140,25 @@ class ScanRequest:
         if not Scan(self.path, Parameters()).exists():
             several = {name: each for name, each in self.lists.items() if len(each) > 1}
             return Scan(self.path, Parameters.from_values(self.values)), several
-        there, values = Scan.read(self.path), dict(self.values)
-        check_folders(there.toml, there.parameters, values)
-        known = there.parameters.algorithm.values
-        varying = {name for grid in there.grids for name in grid.options}
+        scan, values = Scan.read(self.path), dict(self.values)
+        check_folders(scan.toml, scan.parameters, values)
+        known = scan.parameters.algorithm.values
+        varying = {name for grid in scan.grids for name in grid.options}
         points = {}
         for name, each in self.lists.items():
             if name in known and all(is_point_beside(known[name], x) for x in each):
                 del values[name]
                 if name in varying or each != (known[name],):
                     points[name] = each
-        return there.continued(values), points
+        return scan.continued(values), points
 
     def with_additions(self, values: Mapping[str, object]) -> ScanRequest:
         """Return the request with the points that options add; see `gauge_mc.scans.request`."""
         chosen = [x for name, x in ADDITIONS.items() if values.get(name)]
         if not chosen:
             return self
-        there = Scan.read(self.path)
-        return replace(self, more=[grid for x in chosen for grid in x.points(there, self.skip)])
+        scan = Scan.read(self.path)
+        return replace(self, more=[grid for x in chosen for grid in x.points(scan, self.skip)])
 
     def growth(self) -> str | None:
         """Return in a sentence how many runs the request adds to an existing scan, if any."""
@@ -166,9 +166,9 @@ class ScanRequest:
             return None
         before = [member.name for member in Scan.read(self.path).members()]
         names = [member.name for member in self.scan().members() if member.name not in {*before}]
-        which = in_words([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+        words = in_words([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
         count = f"adds {counted(len(names), 'run')} to {self.path}, which has {len(before)}"
-        return f"{count}: {which}" if names else None
+        return f"{count}: {words}" if names else None
 
     def reduced(self) -> tuple[Scan, list[Member]]:
         """Return the scan without the requested points, and the runs that are taken out."""

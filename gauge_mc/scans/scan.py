@@ -221,12 +221,12 @@ class Scan:
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
         points: dict[Point, int] = {}
-        left = (
+        keys = (
             ((member.point, member.chain) for member in self.members())
             if self.removed
             else self._keys()
         )
-        for point, chain in left:
+        for point, chain in keys:
             points[point] = max(chain, points.get(point, 0))
         return points
 
@@ -266,11 +266,13 @@ class Scan:
         Lists are left out if they are those of the parameters everywhere.
         """
         shared, values = self.parameters.algorithm.values, [point.action.values for point in points]
-        found = {name: tuple(dict.fromkeys(value[name] for value in values)) for name in values[0]}
+        options = {
+            name: tuple(dict.fromkeys(value[name] for value in values)) for name in values[0]
+        }
         for name in list_axes().keys() & shared.keys():
             lists = tuple(dict.fromkeys(point.algorithm.values[name] for point in points))
-            found |= {name: lists} if lists != (shared[name],) else {}
-        return found
+            options |= {name: lists} if lists != (shared[name],) else {}
+        return options
 
     def including(self, grids: Sequence[Grid]) -> Scan:
         """Return the scan with grids added, as far as it does not contain their runs already."""
@@ -347,8 +349,8 @@ class Scan:
         An option of the action that has no default is kept, with its first value in the grid.
         """
         values = self.parameters.values()
-        needed = {option.name for option in self.parameters.action.options if option.usual is None}
-        varying = axes().keys() - needed
+        names = {option.name for option in self.parameters.action.options if option.usual is None}
+        varying = axes().keys() - names
         return {name: value for name, value in values.items() if name not in varying}
 
     def _keys(self, *grids: Grid) -> dict[tuple[Point, int], None]:

@@ -255,8 +255,8 @@ def scatter(stored: StoredLinks, t: int, own: Bytes, before: Bytes | None) -> Bl
     count = len(own)
     block = np.empty_like(own)
     extents = stored.lattice.extents[:3]
-    here = _numbers(stored.order, extents, t % 2)
-    block[here[here < count]] = own[here < count]
+    numbers = _numbers(stored.order, extents, t % 2)
+    block[numbers[numbers < count]] = own[numbers < count]
     if stored.order.reaches_back:
         assert before is not None
         there = _numbers(stored.order, extents, (t - 1) % 2)

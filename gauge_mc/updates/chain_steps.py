@@ -137,8 +137,8 @@ def schedule(
                 kicks.setdefault(name, {})[number] = size
             kick = None if n == last else stage.gauge
             if n == last and stage.gauge is not None:
-                alone = KickAndDrift(stage.gauge, 0.0)
-                ending.setdefault(now[number], []).append((number, alone))
+                drift = KickAndDrift(stage.gauge, 0.0)
+                ending.setdefault(now[number], []).append((number, drift))
             if stage.drift:
                 field, kicked = now[number], kick is not None
                 target = other(field) if kicked else field % START
@@ -313,15 +313,15 @@ class ReplicaExchange:
         Detailed balance holds for the joint distribution of all rungs (K. Hukushima and K. Nemoto,
         J. Phys. Soc. Jpn. 65 (1996) 1604).
         """
-        found: list[Attempt | None] = [None] * len(self.replicas)
+        attempts: list[Attempt | None] = [None] * len(self.replicas)
         for lower in pairs(len(self.replicas), number):
             probability = acceptance(change(lower))
             accepted = uniform(self._seed, update, lower) < probability
             if accepted:
                 both = self.replicas[lower : lower + 2]
                 self.replicas[lower : lower + 2] = reversed(both)
-            found[lower : lower + 2] = [Attempt(lower, probability, accepted)] * 2
-        return found
+            attempts[lower : lower + 2] = [Attempt(lower, probability, accepted)] * 2
+        return attempts
 
     def records(self, found: Sequence[Attempt | None]) -> list[tuple[Value, ...]]:
         """Return the row of the table of every rung after a step; see `COLUMNS`."""

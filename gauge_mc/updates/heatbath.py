@@ -80,15 +80,15 @@ def heatbath_sweep(
         coupling.check_precision(field.group, field.precision)
     norms = norms_of(field.precision, version)
     check_independence(field, couplings[0], OVERRELAXATION, norms)
-    chosen, first, several = couplings[0].action, randoms[0], len(couplings) > 1
+    action, first, several = couplings[0].action, randoms[0], len(couplings) > 1
     choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA, norms)
     states = tuple(state.address for state in first.states)
     seeds = tuple(random.seed for random in randoms)
-    key = (HEATBATH, norms, chosen, first.choice, seeds, states, tuple(couplings))
+    key = (HEATBATH, norms, action, first.choice, seeds, states, tuple(couplings))
     coefficients = couplings[0].coefficients(field.group)
     memory: tuple[Buffer, ...] = ()
     if several:
-        own = couplings_in_memory(field, HEATBATH, (*chosen.choices, *choices), couplings)
+        own = couplings_in_memory(field, HEATBATH, (*action.choices, *choices), couplings)
         memory = (keys_in_memory(field, randoms), own)
 
     def values(number: int) -> dict[str, object]:
@@ -96,7 +96,7 @@ def heatbath_sweep(
         given = {"stream": first.stream(number), "action": coefficients}
         return {**given, "keys": keys, "actions": actions}
 
-    return sweep_of(field, HEATBATH, chosen, choices, values, key, memory)
+    return sweep_of(field, HEATBATH, action, choices, values, key, memory)
 
 
 OVERRELAXATION = Kernel("overrelaxation")
@@ -134,14 +134,14 @@ def overrelaxation_sweep(
     # beta multiplies all coefficients and does not affect a reflection.
     relative = tuple(replace(c, beta=1.0) for c in couplings)
     first = relative[0]
-    chosen, coefficients = first.action, first.coefficients(field.group)
+    action, coefficients = first.action, first.coefficients(field.group)
     norms = norms_of(field.precision, version)
     check_independence(field, first, OVERRELAXATION, norms)
     several = len(set(relative)) > 1
     memory = None
     if several:
-        choices = (*chosen.choices, norms)
+        choices = (*action.choices, norms)
         memory = couplings_in_memory(field, OVERRELAXATION, choices, relative)
     values = {"action": coefficients, "actions": memory.address if memory else None}
-    key = (OVERRELAXATION, norms, chosen, relative if several else first)
-    return sweep_of(field, OVERRELAXATION, chosen, [norms], lambda _: values, key, memory)
+    key = (OVERRELAXATION, norms, action, relative if several else first)
+    return sweep_of(field, OVERRELAXATION, action, [norms], lambda _: values, key, memory)

@@ -469,7 +469,7 @@ class MolecularDynamics:
         steps = [*dict.fromkeys(n for x in done for n in x.steps)]
         memory = self.gauge.in_memory(self._fields[START], steps)
         moves = {step: [*self._moves(step, memory)] for x in done for step in x.moves}
-        made = [
+        stages = [
             TrajectoryStage(
                 y,
                 [self._shifted_stage(x, memory) for x in y.shifted],
@@ -478,7 +478,7 @@ class MolecularDynamics:
             )
             for y in done
         ]
-        return TrajectoryPlan(ends, memory, made)
+        return TrajectoryPlan(ends, memory, stages)
 
     def begin(self, plan: TrajectoryPlan, failures: Failures) -> Callable[[], list[Forces | None]]:
         """Begin trajectories; return a call that waits for the last kicks and returns the forces.

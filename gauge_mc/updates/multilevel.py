@@ -75,10 +75,10 @@ class SubLatticeUpdates:
     def __init__(
         self, field: Field, thickness: int, coupling: Coupling, seed: int, overrelax: int
     ) -> None:
-        chosen = coupling.action
-        if chosen.halo_depth != 1:
+        action = coupling.action
+        if action.halo_depth != 1:
             raise UsageError(
-                f"The action {chosen.name} has loops that extend over {chosen.halo_depth} time "
+                f"The action {action.name} has loops that extend over {action.halo_depth} time "
                 "slices, so that slabs are not independent; measure without multilevel averages."
             )
         norms = norms_of(field.precision)
@@ -93,8 +93,8 @@ class SubLatticeUpdates:
             return {"stream": random.stream(number), "keys": None, **shared}
 
         of_heatbath, divided = (random.choice, ONE_REPLICA, norms), (field, thickness)
-        self._heatbath = _sweeps(*divided, HEATBATH, chosen, of_heatbath, values)
-        self._reflection = _sweeps(*divided, OVERRELAXATION, chosen, (norms,), lambda _: shared)
+        self._heatbath = _sweeps(*divided, HEATBATH, action, of_heatbath, values)
+        self._reflection = _sweeps(*divided, OVERRELAXATION, action, (norms,), lambda _: shared)
 
     def __call__(self, step: int) -> None:
         """Do one heatbath sweep and the overrelaxation sweeps."""

@@ -219,11 +219,11 @@ def history_chart(history: LiveSeries, run: RunSnapshot) -> Chart:
     """Return the chart of a quantity along a run, with its average so far and the error of it."""
     label = f"mean of {history.per_point}" if history.per_point > 1 else "value"
     lines = [ChartLine(label, history.values, look="thin")]
-    words, found = f"{history.name} along {run.name}", history.average
-    if found is not None:
+    words, average = f"{history.name} along {run.name}", history.average
+    if average is not None:
         same = np.ones(len(history.values))
-        lines.append(ChartLine("average", found.value * same, found.error * same, colour=1))
-        words += f", with the average {found.format()}"
+        lines.append(ChartLine("average", average.value * same, average.error * same, colour=1))
+        words += f", with the average {average.format()}"
         words += f" without updates up to {run.left_out}" if run.left_out else ""
     axis = f"{history.symbol} [{history.unit}]" if history.unit else history.symbol
     shaded = float(run.left_out) if history.sweeps and run.left_out >= history.sweeps[0] else None
@@ -233,23 +233,23 @@ def history_chart(history: LiveSeries, run: RunSnapshot) -> Chart:
 
 def _numbers(history: LiveSeries) -> tuple[str, str, str, str, str]:
     """Return the latest value, the average, tau_int in updates, and numbers of measurements."""
-    latest, count, found = f"{history.latest:.6g}", str(history.measurements), history.average
-    if found is None:
+    latest, count, average = f"{history.latest:.6g}", str(history.measurements), history.average
+    if average is None:
         return latest, "", "", count, ""
     steps = np.diff(history.sweeps)
     even = steps.size and (steps == steps[0]).all()
-    tau = found.format_tau(int(steps[0]) // history.per_point) if even else ""
-    return latest, found.format(), tau, count, str(found.samples)
+    tau = average.format_tau(int(steps[0]) // history.per_point) if even else ""
+    return latest, average.format(), tau, count, str(average.samples)
 
 
 def _state(found: LiveSnapshot) -> Markup:
     """Return the state and the progress of a run or a scan."""
     run = None if found.is_scan else found.runs[0]
-    left, share = found.remaining_seconds, f"{found.done:.1%}"
+    remaining_seconds, share = found.remaining_seconds, f"{found.done:.1%}"
     remark = ENDED if found.over else found.remark
     rows = {
         "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run and run.phase else "",
-        "remaining": "" if left is None else duration(left),
+        "remaining": "" if remaining_seconds is None else duration(remaining_seconds),
         "speed": _speed(found.links_per_s),
         **(_progress(run) if run else {}),
     }
@@ -276,14 +276,16 @@ def _state(found: LiveSnapshot) -> Markup:
 
 def _progress(run: RunSnapshot) -> dict[str, str]:
     """Return what is known of a run, in words; empty words are not shown."""
-    found, age, ns = run.acceptance, run.checkpoint_seconds, run.ns_per_link
+    acceptance, age, ns = run.acceptance, run.checkpoint_seconds, run.ns_per_link
     checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
     total = sum(run.times.values()) or 1
     parts = sorted(((name, time / total) for name, time in run.times.items()), key=lambda x: -x[1])
     return {
         "time per link update": "" if ns is None else _time(ns),
         "of the speed of the sweeps alone": f"{run.benched:.0%}" if run.benched else "",
-        found.name if found else "": found.average.format() if found and found.average else "",
+        acceptance.name if acceptance else "": acceptance.average.format()
+        if acceptance and acceptance.average
+        else "",
         "now": run.physics,
         "configurations": run.configurations,
         "checkpoint": checkpoint,
@@ -480,11 +482,11 @@ class _Answer(BaseHTTPRequestHandler):
     def _asked(self) -> str | None:
         """Return the part of the address below the token; None if the request is not answered."""
         empty, token, name = (*self.path.split("/", 2), "/", "/")[:3]
-        known = hmac.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode())
+        digest = hmac.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode())
         hosts = self.headers.get_all("Host", [])
         local = len(hosts) == 1 and re.sub(r":\d+\Z", "", hosts[0], flags=re.A) in HOSTS
         there = name in ("", EVENTS, SCRIPT, STYLE)
-        return name if known and local and there and not empty else None
+        return name if digest and local and there and not empty else None
 
     def _content(self, name: str) -> tuple[str, str]:
         """Return the type and the content of an address that is not that of the events."""
@@ -514,14 +516,14 @@ class _Answer(BaseHTTPRequestHandler):
         self._begin("text/event-stream")
         if self.command == "HEAD":
             return
-        seen = 0
+        number = 0
         while not self.server.stopping.is_set():
             state = self.server.feed.state()
             message = ":\n\n"  # a comment, which finds out whether the browser is still there
-            if state.number > seen:
-                parts = [*state.since(seen).items()]
+            if state.number > number:
+                parts = [*state.since(number).items()]
                 message = f"data: {json.dumps(parts, separators=(',', ':'))}\n\n"
-                seen = state.number
+                number = state.number
             self.wfile.write(message.encode())
             self.server.stopping.wait(SECONDS)
 

@@ -322,11 +322,11 @@ class _WatchedRun:
             return
         self._measured = rows
         every = [(table.path.name, series) for table in tables for series in series_of(table.data)]
-        found = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
-        self._cut = found.update
+        thermalisation = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
+        self._cut = thermalisation.update
         slowest = [x for table in tables if (x := table.average(self._cut))]
         worst = max(slowest, key=lambda x: x.tau_int / x.samples, default=None)
-        self._warnings = [*found.cautions, *(worst.cautions if worst else ())]
+        self._warnings = [*thermalisation.cautions, *(worst.cautions if worst else ())]
 
 
 class _WatchedTable:

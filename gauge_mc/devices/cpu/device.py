@@ -54,12 +54,12 @@ def package_counters(
 ) -> list[EnergyCounter]:
     """Return the counters of the packages whose cores this process may use."""
     found = []
-    here = _packages_of_this_process(processors or PROCESSORS)
+    packages = _packages_of_this_process(processors or PROCESSORS)
     # Parts of a package are called intel-rapl:0:0; the whole machine may be called psys.
     for folder in sorted((powercap or POWERCAP).glob("intel-rapl:[0-9]*")):
         name = _text(folder / "name") if folder.name.count(":") == 1 else ""
         package = re.match(r"package-(\d+)", name)
-        if package and (here is None or int(package[1]) in here):
+        if package and (packages is None or int(package[1]) in packages):
             read = partial(_joules, folder / "energy_uj")
             limit = _joules(folder / "max_energy_range_uj")
             found.append(EnergyCounter(name, "RAPL", read, limit))
@@ -269,8 +269,8 @@ class CpuKernel:
         if self._worker is None:
             self._function(steps, len(steps), team)
         else:
-            own = type(steps).from_buffer_copy(steps)
-            self._worker.do(partial(self._function, own, len(own), team))
+            buffer_copy = type(steps).from_buffer_copy(steps)
+            self._worker.do(partial(self._function, buffer_copy, len(buffer_copy), team))
 
 
 class CpuDevice:

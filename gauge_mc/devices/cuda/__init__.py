@@ -109,14 +109,14 @@ class Cuda(Backend):
 
 def _mismatch(compiler: CudaCompiler) -> str | None:
     """Explain why the driver cannot run a compiler's output, and what to do; None if it can."""
-    driver, needed = driver_release(), compiler.release
-    if driver is None or needed is None or driver[0] >= needed[0]:
+    driver, release = driver_release(), compiler.release
+    if driver is None or release is None or driver[0] >= release[0]:
         return None
     known = driver[0] >= LEAST_DRIVER
     other = f", or run `{INSTALL}`, which installs one of CUDA {driver[0]}" if known else ""
     return (
         f"the driver supports CUDA {driver[0]}.{driver[1]}, but the compiler {compiler.path} "
-        f"belongs to CUDA {needed[0]}.{needed[1]}: update the driver (`apt install "
+        f"belongs to CUDA {release[0]}.{release[1]}: update the driver (`apt install "
         f"nvidia-driver`){other}."
     )
 

@@ -103,17 +103,17 @@ class BoundDevice:
 
     def compute_capability(self) -> tuple[int, int]:
         """Return the major and the minor compute capability."""
-        known = cuda.CUdevice_attribute
+        CUdevice_attribute = cuda.CUdevice_attribute
         return (
-            self._attribute(known.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-            self._attribute(known.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+            self._attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self._attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         )
 
     @property
     def multiprocessor_count(self) -> int:
         """Number of multiprocessors."""
-        known = cuda.CUdevice_attribute
-        return self._attribute(known.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        CUdevice_attribute = cuda.CUdevice_attribute
+        return self._attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 
     def can_access_peer(self, other: BoundDevice) -> bool:
         """Return whether the GPU can access the memory of another one."""

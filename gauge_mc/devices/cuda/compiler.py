@@ -194,8 +194,8 @@ class CudaCompiler:
     @property
     def release(self) -> tuple[int, int] | None:
         """Major and minor release of CUDA, or None if it is unknown."""
-        found = re.search(r"release (\d+)\.(\d+)", self.identity)
-        return (int(found[1]), int(found[2])) if found else None
+        match = re.search(r"release (\d+)\.(\d+)", self.identity)
+        return (int(match[1]), int(match[2])) if match else None
 
     def __str__(self) -> str:
         lines = self.identity.splitlines()
@@ -251,25 +251,25 @@ def find_cuda_compiler() -> CudaCompiler | None:
     `USUAL_HOME`), then the library in NVIDIA's wheels or beside Python, and then nvcc in the
     wheels. Without the C++ compiler that nvcc calls, the libraries come first.
     """
-    found = [CudaCompiler(path) for path in _paths()]
+    compilers = [CudaCompiler(path) for path in _paths()]
     if not (shutil.which("gcc") or "NVCC_CCBIN" in os.environ):
-        found.sort(key=lambda x: not x.is_library)
+        compilers.sort(key=lambda x: not x.is_library)
     driver = driver_release()
     if driver is None:
-        return next(iter(found), None)
-    fitting = (x for x in found if (x.release or driver)[0] <= driver[0])
-    return next(fitting, next(iter(found), None))
+        return next(iter(compilers), None)
+    fitting = (x for x in compilers if (x.release or driver)[0] <= driver[0])
+    return next(fitting, next(iter(compilers), None))
 
 
 def usable_compiler() -> CudaCompiler:
     """Return the compiler that `find_cuda_compiler` finds."""
-    found = find_cuda_compiler()
-    if found is None:
+    cuda_compiler = find_cuda_compiler()
+    if cuda_compiler is None:
         raise GaugeError(
             "No compiler of GPU kernels was found, neither the library NVRTC nor the program nvcc: "
             f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
         )
-    return found
+    return cuda_compiler
 
 
 def _paths() -> Iterator[str]:

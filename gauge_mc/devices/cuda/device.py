@@ -271,18 +271,18 @@ class CudaDevice:
         """Return the object file and the report of the compiler."""
         key = (kernel, variant, bounds)
         if key not in self._files:
-            one = self._compiler
-            command = one.command(self.architecture, variant, bounds)
+            compiler = self._compiler
+            command = compiler.command(self.architecture, variant, bounds)
             try:
                 self._files[key] = compiled(
-                    kernel, variant, command, one.identity, self.object_suffix, "Tile"
+                    kernel, variant, command, compiler.identity, self.object_suffix, "Tile"
                 )
             except NoKernelsError as error:
-                if one.compiles_for(self.architecture):
+                if compiler.compiles_for(self.architecture):
                     raise
                 raise NoKernelsError(
-                    f"{self.name} is of the architecture {self.architecture}, for which {one} does "
-                    f"not compile: run `{self.install_command}`, or put the bin folder of a "
+                    f"{self.name} is of the architecture {self.architecture}, for which {compiler} "
+                    f"does not compile: run `{self.install_command}`, or put the bin folder of a "
                     f"{self.interface} toolkit that knows it first on PATH."
                 ) from error
         return self._files[key]

@@ -139,7 +139,7 @@ class RecordedLaunches:
 
     def _recorded(self, driver: GraphFunctions) -> ctypes.c_void_p | None:
         """Record the launches; return an executable graph, or None if that fails."""
-        graph, made = ctypes.c_void_p(), ctypes.c_void_p()
+        graph, void_p = ctypes.c_void_p(), ctypes.c_void_p()
         self._device.activate()
         if driver.begin(self._stream, ctypes.c_int(RELAXED)):
             return None
@@ -153,15 +153,15 @@ class RecordedLaunches:
             return None
         usable = not self._early or self._early(graph)
         none = ctypes.c_ulonglong(0)
-        failed = not usable or driver.instantiate(ctypes.byref(made), graph, none)
+        failed = not usable or driver.instantiate(ctypes.byref(void_p), graph, none)
         driver.destroy(graph)
         if failed and self._early:
             self._early = None
             return self._recorded(driver)
         if failed:
             return None
-        weakref.finalize(self, driver.release, made).atexit = False
-        return made
+        weakref.finalize(self, driver.release, void_p).atexit = False
+        return void_p
 
     def _launch_on_all(self) -> None:
         """Launch between events that connect the streams of the other GPUs with the first one.
@@ -265,9 +265,9 @@ class EarlyStarts(DriverFunctions):
             if followed[end] > 1 or context is None or context != self._context(begin):
                 continue
             pair = ctypes.byref(ctypes.c_void_p(begin)), ctypes.byref(ctypes.c_void_p(end))
-            one = ctypes.c_size_t(1)
+            size_t = ctypes.c_size_t(1)
             for change, kind in ((self.remove, before), (self.add, early)):
-                if change(graph, *pair, ctypes.byref(kind), one):
+                if change(graph, *pair, ctypes.byref(kind), size_t):
                     return False
         return True
 

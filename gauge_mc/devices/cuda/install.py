@@ -71,9 +71,9 @@ def install(say: Callable[[str], None]) -> None:
             f"{LEAST_DRIVER}.0: update the driver (`apt install nvidia-driver`), and try again."
         )
     bindings, compiler = requirements(extra_for(driver))
-    there = _compiler_fits(driver)
-    wanted = [bindings] if there else [bindings, compiler]
-    size = MEGABYTES["cuda-bindings"] + (0 if there else MEGABYTES["nvidia-cuda-nvrtc"])
+    compiler_fits = _compiler_fits(driver)
+    wanted = [bindings] if compiler_fits else [bindings, compiler]
+    size = MEGABYTES["cuda-bindings"] + (0 if compiler_fits else MEGABYTES["nvidia-cuda-nvrtc"])
     say(f"installing {', '.join(wanted)}: about {size} MB are downloaded, and nothing is built")
     _pip("install", *wanted)
     importlib.invalidate_caches()
@@ -102,10 +102,12 @@ def requirements(extra: str) -> list[str]:
 
 def _compiler_fits(driver: tuple[int, int] | None) -> bool:
     """Return whether there is a compiler for the driver and all GPUs here."""
-    found = find_cuda_compiler()
-    if found is None or (driver and found.release and found.release[0] > driver[0]):
+    cuda_compiler = find_cuda_compiler()
+    if cuda_compiler is None or (
+        driver and cuda_compiler.release and cuda_compiler.release[0] > driver[0]
+    ):
         return False
-    return all(found.compiles_for("sm_{}{}".format(*c)) for c in capabilities())
+    return all(cuda_compiler.compiles_for("sm_{}{}".format(*c)) for c in capabilities())
 
 
 def _pip(*words: str) -> None:
@@ -114,14 +116,14 @@ def _pip(*words: str) -> None:
 
 def _checked(command: Sequence[str]) -> None:
     """Run a command."""
-    done = subprocess.run(
+    process = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
-    if done.returncode:
+    if process.returncode:
         with tempfile.NamedTemporaryFile(
             "w", prefix="gauge-mc-install-", suffix=".log", delete=False
         ) as log:
-            log.write(done.stdout)
+            log.write(process.stdout)
         words = " ".join(command[:6])
         raise GaugeError(
             f"`{words} ...` failed: fix the first error in its output, {log.name}, and try again."

@@ -75,8 +75,8 @@ class HipCompiler:
         return version_of(*AMD, self.path) or ""
 
     def __str__(self) -> str:
-        found = re.search(r"HIP version.*|clang version [\d.]+", self.identity)
-        return f"{found[0] if found else 'HIP, unknown version'}, {self.path}"
+        match = re.search(r"HIP version.*|clang version [\d.]+", self.identity)
+        return f"{match[0] if match else 'HIP, unknown version'}, {self.path}"
 
     def compiles_for(self, architecture: str) -> bool:
         """Return True: hipcc does not say for which architectures it compiles."""
@@ -100,8 +100,8 @@ class HipCompiler:
     @staticmethod
     def registers_of(report: str, function: str) -> Registers | None:
         """Read the register usage of a function from a report, or return None."""
-        found = resources_of(report, function)
-        return Registers(found.vectors, found.spilled) if found else None
+        resources = resources_of(report, function)
+        return Registers(resources.vectors, resources.spilled) if resources else None
 
 
 def wave_of(architecture: str) -> int:
@@ -134,10 +134,10 @@ def _paths() -> Iterator[str]:
 
 def usable_compiler() -> HipCompiler:
     """Return the compiler that `find_hip_compiler` finds."""
-    found = find_hip_compiler()
-    if found is None:
+    hip_compiler = find_hip_compiler()
+    if hip_compiler is None:
         raise GaugeError(
             "No compiler of kernels for AMD GPUs was found: install hipcc "
             f"(`{INSTALL.partition('  ')[0]}`), or put the bin folder of ROCm on PATH."
         )
-    return found
+    return hip_compiler

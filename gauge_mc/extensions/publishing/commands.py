@@ -307,7 +307,7 @@ def publish(
     hidden = not console.is_terminal
     with alone_on_stdout(json), Progress(*columns, console=console, disable=hidden) as bar:
         task = bar.add_task("", total=None)
-        found = carry_out(
+        out = carry_out(
             run,
             folder,
             authors=author,
@@ -318,7 +318,7 @@ def publish(
             whole=whole,
             progress=lambda x, total: bar.update(task, completed=x, total=total),
         )
-    copied = f"{len(found.whole)} copied{after(found.whole)}"
-    listed = f"listed: {counted(found.configurations, 'configuration')}, {copied}"
-    size = f"{decimal(found.bytes)} without configurations"
-    show_result("publish", found, json, listed, size, *found.notes, found.folder)
+    copied = f"{len(out.whole)} copied{after(out.whole)}"
+    listed = f"listed: {counted(out.configurations, 'configuration')}, {copied}"
+    size = f"{decimal(out.bytes)} without configurations"
+    show_result("publish", out, json, listed, size, *out.notes, out.folder)

@@ -49,8 +49,8 @@ def reason_for_none(parameters: Parameters) -> str:
     """Return why an ensemble has no documents, in a sentence; or nothing if it has."""
     p = parameters
     if p.keeps_configs and not FORMATS[p.format].qcdml:
-        known = in_words(name for name, x in FORMATS.items() if x.qcdml)
-        return f"QCDml describes files in the format {known}, and these are in {p.format}."
+        words = in_words(name for name, x in FORMATS.items() if x.qcdml)
+        return f"QCDml describes files in the format {words}, and these are in {p.format}."
     group = GROUPS[p.group]
     if group.name != special_unitary(group.colours):
         return f"QCDml has no name for the gauge group {group.label}."
@@ -168,8 +168,8 @@ class QcdmlTerm(NamedTuple):
     @property
     def _elements(self) -> Mapping[str, Mapping[str, str]]:
         """The elements that the class declares itself, since a derived one is something else."""
-        found: Mapping[str, Mapping[str, str]] = vars(self.kind).get("qcdml", {})
-        return found
+        elements: Mapping[str, Mapping[str, str]] = vars(self.kind).get("qcdml", {})
+        return elements
 
     @property
     def reason(self) -> str:
@@ -196,12 +196,14 @@ def _gluons(parameters: Parameters) -> Iterator[QcdmlTerm]:
     form = "c0_is_one" if coefficients[0] == 1 else "cs_sum_to_one"
     six_links = dict(zip(SIX_LINKS, (p.beta, form, *coefficients), strict=True))
     values = {**six_links, "anisoDirection": "T", **action.values}
-    needed = {x.name for x in action.changed}
-    yield QcdmlTerm(f"the action {action}", type(action), needed, values, action.formula)
+    names = {x.name for x in action.changed}
+    yield QcdmlTerm(f"the action {action}", type(action), names, values, action.formula)
     for one in p.algorithm.values.get("monomials", ()):
-        term, own = MONOMIALS[one.monomial], one.own_values
+        term, own_values = MONOMIALS[one.monomial], one.own_values
         words = f"the term {one.monomial} of the action"
-        yield QcdmlTerm(words, term, own.keys(), own, formula(term), term.representation)
+        yield QcdmlTerm(
+            words, term, own_values.keys(), own_values, formula(term), term.representation
+        )
 
 
 class ActionPart(ABC):

@@ -39,15 +39,15 @@ def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
 
 def _bounds(table: TableData) -> dict[str, int]:
     """Return the minimum numbers of configurations of the fits that one table suffices for."""
-    found = {}
+    bounds = {}
     for name in FITS:
         try:
             one = FITS[name]
         except GaugeError:  # of a package that cannot be imported
             continue
         if not one.of_scans and {*one.columns} <= {*table.columns}:
-            found[name] = one.fewest
-    return found
+            bounds[name] = one.fewest
+    return bounds
 
 
 def _make_more(run: RunView, lacking: int) -> str:

@@ -49,16 +49,16 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     tables are ignored if another one has the columns.
     """
     damaged: list[GaugeError] = []
-    found = tables_with_columns(folder, columns, damaged)
-    proper = [path for path, named in found.items() if named]
-    if not found:
+    tables = tables_with_columns(folder, columns, damaged)
+    proper = [path for path, named in tables.items() if named]
+    if not tables:
         raise damaged[0] if damaged else _missing_table(folder, columns)
-    if len(found) > 1 and len(proper) != 1:
-        names = ", ".join(path.name for path in found)
+    if len(tables) > 1 and len(proper) != 1:
+        names = ", ".join(path.name for path in tables)
         raise GaugeError(
             f"Several tables in {folder} have the required columns: {names}; name one of them."
         )
-    return proper[0] if proper else next(iter(found))
+    return proper[0] if proper else next(iter(tables))
 
 
 def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
@@ -78,7 +78,7 @@ def tables_with_columns(
     folder: Path, columns: Collection[str], damaged: list[GaugeError] | None = None
 ) -> dict[Path, bool]:
     """Return the tables of a run that have the given columns."""
-    found = {}
+    tables = {}
     for path in sorted(folder.glob("*.csv")):
         try:
             header, its_columns = read_heading(path)
@@ -87,8 +87,8 @@ def tables_with_columns(
                 damaged.append(error)
             continue
         if set(columns) <= set(its_columns):
-            found[path] = path.stem == table_name(header.get("observable", ""))
-    return found
+            tables[path] = path.stem == table_name(header.get("observable", ""))
+    return tables
 
 
 def table_beside(folder: Path, columns: Collection[str]) -> Path | None:
@@ -266,7 +266,7 @@ def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Cautio
     The configurations after the last update that is left out may not be equally spaced, or those of
     the table be only some that the run has, if the measurement was interrupted or is going on.
     """
-    found: dict[str, Caution] = {}
+    cautions: dict[str, Caution] = {}
     for path, table in read.items():
         said = []
         if table.header.get(LEFT_OUT):
@@ -283,8 +283,8 @@ def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Cautio
                     "run; repeat the command that measured them, which measures the others."
                 )
         where = "configurations", str(path.parent), path.name
-        found |= {x: Caution(x, *where) for x in said if x not in found}
-    return [*found.values()]
+        cautions |= {x: Caution(x, *where) for x in said if x not in cautions}
+    return [*cautions.values()]
 
 
 def tables_of_result(path: Path) -> list[FittedTable]:

@@ -63,9 +63,11 @@ class AveragesTable:
         """Return a table for the terminal."""
         shown = Table("ensemble", "β", self.label, "τ_int", "measurements")
         for point in self.points:
-            found = point.average
-            tau = with_error(found.tau_int, found.tau_int_error)
-            shown.add_row(point.ensemble, f"{point.beta:g}", str(found), tau, str(found.samples))
+            average = point.average
+            tau = with_error(average.tau_int, average.tau_int_error)
+            shown.add_row(
+                point.ensemble, f"{point.beta:g}", str(average), tau, str(average.samples)
+            )
         return shown
 
 
@@ -108,8 +110,8 @@ def _write_values(axes: Axes, curves: Curves) -> None:
     """Write the averages of points with the same abscissa next to them."""
     for i, (_, points) in enumerate(curves):
         style = {"textcoords": "offset points", "va": "center", "color": look(i)["color"]}
-        for x, found in points:
-            axes.annotate(f"${minus(found)}$", (x, found.value), (12, 0), **style)
+        for x, point in points:
+            axes.annotate(f"${minus(point)}$", (x, point.value), (12, 0), **style)
 
 
 def integer_ticks(axes: Axes) -> None:

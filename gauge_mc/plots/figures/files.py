@@ -119,13 +119,13 @@ class FigureFormat:
         sides = None
         if size is not None:
             side = r"([0-9]{1,3}(?:\.[0-9]{1,6})?)"
-            found = re.fullmatch(f"{side}x{side}", size)
-            if not found:
+            match = re.fullmatch(f"{side}x{side}", size)
+            if not match:
                 raise UsageError(
                     f"--size is '{shortened(size, 40)}'; give width and height in inches, as in "
                     "6.3x4."
                 )
-            sides = float(found[1]), float(found[2])
+            sides = float(match[1]), float(match[2])
         return cls(sides, STYLE_DPI if dpi is None else dpi)
 
 

@@ -365,8 +365,8 @@ class FlowCurve:
         rate = float(self.mean(square, 1) + square * self.mean(square, 2))
         series = square - (square * self._all(square, 1) - target) / rate
         interpolation = self._interpolation(square, target, 1)
-        found = Crossing(square, series, interpolation, self.replicas)
-        return found.map(math.sqrt, lambda x: 0.5 / math.sqrt(x))
+        crossing = Crossing(square, series, interpolation, self.replicas)
+        return crossing.map(math.sqrt, lambda x: 0.5 / math.sqrt(x))
 
     def _root(self, target: float, order: int) -> float:
         """Return where the average, or t times its slope (order 1), reaches the target from below.

@@ -313,9 +313,9 @@ class GradientFlowObservable(Observable):
         energies = (f.energy_plaquette, f.energy_clover)
         yield (f.t, WHOLE, *energies, f.charge, f.charge_improved, f.largest)
         if self.slices:
-            own, improved = f.by_slice, f.charge_improved_by_slice
-            densities = (own.plaquette / sites, own.clover / sites)
-            values = np.stack([*densities, own.charge, improved, own.largest], axis=1)
+            by_slice, improved = f.by_slice, f.charge_improved_by_slice
+            densities = (by_slice.plaquette / sites, by_slice.clover / sites)
+            values = np.stack([*densities, by_slice.charge, improved, by_slice.largest], axis=1)
             for n, row in enumerate(values.tolist()):
                 yield (f.t, n, *row)
 

@@ -168,20 +168,20 @@ def flow_scales(
 def _cautions(time: Crossing, width: Crossing, radius: float) -> list[str]:
     both = (time.estimate, width.estimate)
     tau_int = float(np.nanmax([x.tau_int + x.tau_int_error for x in both]))
-    found = caution_short(time.series.size, tau_int)
+    cautions = caution_short(time.series.size, tau_int)
     for name, one in (("t0", time), ("w0", width)):
         if one.interpolation > NEGLIGIBLE * one.estimate.error:
-            found.append(
+            cautions.append(
                 f"The interpolation error of {name}, {one.interpolation:.1g}, is not negligible "
                 f"beside its statistical error, {one.estimate.error:.1g}: measure the flow at more "
                 "times."
             )
     if radius > LARGEST_RADIUS:
-        found.append(
+        cautions.append(
             f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
             "that effects of the finite volume are large."
         )
-    return found
+    return cautions
 
 
 ENERGY = Option(
@@ -248,49 +248,49 @@ class ScaleResult(FitResult):
 
     def report(self) -> list[Any]:
         """Return a table of the scales with their errors."""
-        found = self.scales
-        title = f"t²<E> = {found.target:g} at t0, t d/dt t²<E> = {found.target:g} at w0²"
+        scales = self.scales
+        title = f"t²<E> = {scales.target:g} at t0, t d/dt t²<E> = {scales.target:g} at w0²"
         heads = ("value", "± interpolation", "± scale", "τ_int")
         below = {"caption": self._caption(), "caption_justify": "left"}
         table = empty_table(title, ["quantity"], heads, **below)
         for name, heading in headings(FlowScales).items():
-            one = getattr(found, name)
+            one = getattr(scales, name)
             if isinstance(one, Spacing):
                 table.add_row(heading, *_cells(one.value, scale=one.scale_error))
             elif one:
-                interpolation = getattr(found, f"{name}_interpolation", math.nan)
+                interpolation = getattr(scales, f"{name}_interpolation", math.nan)
                 table.add_row(heading, *_cells(one, interpolation))
         return [table]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return t0, w0 and the lattice spacing; the second error of the latter is of the scale."""
-        found = self.scales
+        scales = self.scales
         known = headings(FlowScales)
         spacings = [
             quoted_number(known[name].partition(" (")[0], x.value, x.scale_error or None, "fm")
             for name in ("spacing_t0", "spacing_w0")
-            if (x := getattr(found, name))
+            if (x := getattr(scales, name))
         ]
-        errors = {"t0": found.t0_interpolation, "w0": found.w0_interpolation}
-        return [*(quoted_field(found, *x) for x in errors.items()), *spacings]
+        errors = {"t0": scales.t0_interpolation, "w0": scales.w0_interpolation}
+        return [*(quoted_field(scales, *x) for x in errors.items()), *spacings]
 
     def _caption(self) -> str:
-        found = self.scales
-        corrected = "divided by its tree-level artefacts" if found.tree_level else "uncorrected"
+        scales = self.scales
+        corrected = "divided by its tree-level artefacts" if scales.tree_level else "uncorrected"
         lines = [
-            f"{found.configurations} configurations{spaced(found.updates)}, E from the "
-            f"{found.energy} discretisation, {corrected}.",
+            f"{scales.configurations} configurations{spaced(scales.updates)}, E from the "
+            f"{scales.energy} discretisation, {corrected}.",
             "L is the smallest extent of the lattice. τ_int is in configurations.",
         ]
-        if FLOW_ANISOTROPY in found.ensemble:
-            xi = found.ensemble[FLOW_ANISOTROPY]
+        if FLOW_ANISOTROPY in scales.ensemble:
+            xi = scales.ensemble[FLOW_ANISOTROPY]
             lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
-        for name, one in (("√t0", found.spacing_t0), ("w0", found.spacing_w0)):
+        for name, one in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
             if one:
                 lines.append(f"Scale: {name} = {_reference(one)} fm, {one.source}.")
-        if not found.spacing_t0:
+        if not scales.spacing_t0:
             lines.append(f"Give √t0 in fm with {SQRT_T0.flag} for a lattice spacing.")
-        return "\n".join([*lines, *found.cautions])
+        return "\n".join([*lines, *scales.cautions])
 
 
 def spaced(updates: int | None) -> str:

@@ -218,9 +218,9 @@ def topological_charge(
     The errors are found by the Gamma method from the linearised series of each quantity. They are
     NaN if the charge changes too rarely to estimate them.
     """
-    found = charges_at(flow, charge, t, rounded, energy, target, corrected)
-    q, time = found.values, found.t0
-    trusted = found.changes >= MIN_CHANGES
+    charges = charges_at(flow, charge, t, rounded, energy, target, corrected)
+    q, time = charges.values, charges.t0
+    trusted = charges.changes >= MIN_CHANGES
     second = float(np.mean(q**2))
     susceptibility = second / flow.lattice.sites
     series_of_chi = q**2 / flow.lattice.sites
@@ -237,17 +237,17 @@ def topological_charge(
     mean = _estimate(flow, float(q.mean()), q, trusted)
     square = _estimate(flow, second, q**2, trusted)
     unknown = np.full((q.size, flow.t.size), math.nan)  # in flows of other programs
-    peaks = flow.columns.get("s_max", unknown)[:, found.index]
+    peaks = flow.columns.get("s_max", unknown)[:, charges.index]
     return TopologicalCharge(
         charge=charge,
-        t=float(flow.t[found.index]),
-        rule=found.rule,
+        t=float(flow.t[charges.index]),
+        rule=charges.rule,
         rounded=rounded,
-        alpha=found.alpha,
-        deviation=found.deviation,
+        alpha=charges.alpha,
+        deviation=charges.deviation,
         configurations=q.size,
         updates=flow.updates,
-        changes=found.changes,
+        changes=charges.changes,
         mean=mean,
         square=square,
         kurtosis=_kurtosis(flow, q, trusted),
@@ -260,7 +260,7 @@ def topological_charge(
         inadmissible=float(np.mean(peaks >= ADMISSIBLE) + 0 * peaks[0]),
         t0=time.estimate if time else None,
         ensemble=dict(flow.ensemble),
-        cautions=[*_cautions(found, mean, square, rounded, float(flow.t[found.index]), flow)],
+        cautions=[*_cautions(charges, mean, square, rounded, float(flow.t[charges.index]), flow)],
     )
 
 
@@ -349,47 +349,47 @@ class TopologyResult(FitResult):
 
     def report(self) -> list[Any]:
         """Return a table of the moments and of the susceptibility."""
-        found = self.topology
-        title, heads = f"Topological charge at t/a² = {found.t:g}", ("value", "± scale", "τ_int")
+        topology = self.topology
+        title, heads = f"Topological charge at t/a² = {topology.t:g}", ("value", "± scale", "τ_int")
         below = {"caption": self._caption(), "caption_justify": "left"}
         table = empty_table(title, ["quantity"], heads, **below)
         for name, heading in headings(TopologicalCharge).items():
-            one = getattr(found, name)
+            one = getattr(topology, name)
             if one and math.isfinite(one.value):
-                scale = getattr(found, f"{name}_scale_error", None)
+                scale = getattr(topology, f"{name}_scale_error", None)
                 table.add_row(heading, str(one), f"{scale:.2g}" if scale else "", one.format_tau())
         return [table]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the susceptibility; the second error in MeV is that of the scale."""
-        found = self.topology
-        numbers = [quoted_field(found, f"susceptibility{end}") for end in ("", "_t0")]
-        return [*numbers, quoted_field(found, "fourth_root", found.fourth_root_scale_error)]
+        topology = self.topology
+        numbers = [quoted_field(topology, f"susceptibility{end}") for end in ("", "_t0")]
+        return [*numbers, quoted_field(topology, "fourth_root", topology.fourth_root_scale_error)]
 
     def unquoted(self) -> str:
         """Return why the susceptibility has no error; see `FitResult.unquoted`."""
         return "Q changes too rarely to estimate errors"
 
     def _caption(self) -> str:
-        found = self.topology
-        rounding = "rounded" if found.rounded else "not rounded"
+        topology = self.topology
+        rounding = "rounded" if topology.rounded else "not rounded"
         lines = [
-            f"{found.configurations} configurations{spaced(found.updates)}; "
-            f"Q from the {found.charge} discretisation, {rounding}.",
-            f"Flow time: {found.rule}" + (f"; t0/a² = {found.t0}." if found.t0 else "."),
-            f"α = {found.alpha:.4f} brings αQ nearest to integers, within {found.deviation:.3f}; "
-            f"the integers change {found.changes} times.",
+            f"{topology.configurations} configurations{spaced(topology.updates)}; "
+            f"Q from the {topology.charge} discretisation, {rounding}.",
+            f"Flow time: {topology.rule}" + (f"; t0/a² = {topology.t0}." if topology.t0 else "."),
+            f"α = {topology.alpha:.4f} brings αQ nearest to integers, within "
+            f"{topology.deviation:.3f}; the integers change {topology.changes} times.",
             "τ_int is in configurations.",
         ]
-        if math.isfinite(found.s_max):
+        if math.isfinite(topology.s_max):
             lines.insert(
                 3,
-                f"Largest Re Tr(1 − U_p): {found.s_max:.3g}; it reaches {ADMISSIBLE:g} in "
-                f"{found.inadmissible:.1%} of the configurations.",
+                f"Largest Re Tr(1 − U_p): {topology.s_max:.3g}; it reaches {ADMISSIBLE:g} in "
+                f"{topology.inadmissible:.1%} of the configurations.",
             )
-        if found.fourth_root:
-            lines.append(f"Scale: √t0 from {found.source}.")
-        return "\n".join([*lines, *found.cautions])
+        if topology.fourth_root:
+            lines.append(f"Scale: √t0 from {topology.source}.")
+        return "\n".join([*lines, *topology.cautions])
 
 
 class TopologyFit(Fit):

@@ -99,20 +99,20 @@ class Correlators:
 
 def read_correlators(tables: Tables, skip: Skips = 0) -> tuple[Correlators, Mapping[str, str]]:
     """Read the correlators at all distances from the file of a table, or of several chains."""
-    found = read_series(tables, CORRELATORS, "correlators of Polyakov loops", skip, 1)
+    series = read_series(tables, CORRELATORS, "correlators of Polyakov loops", skip, 1)
     try:
-        extent, colours = found.lattice.t, GROUPS[found.header.get("group", "")].colours
+        extent, colours = series.lattice.t, GROUPS[series.header.get("group", "")].colours
     except (GaugeError, UsageError) as error:
         raise GaugeError(
-            f"The header of {found.source} does not state the lattice and the group; measure the "
+            f"The header of {series.source} does not state the lattice and the group; measure the "
             "correlators again."
         ) from error
-    columns = (found.index[name].tolist() for name in ("path", "r"))
+    columns = (series.index[name].tolist() for name in ("path", "r"))
     distances = tuple(zip(*columns, strict=True))
-    values = np.asarray(found.values["re"], np.float64)
-    chains = found.sweeps, found.replicas
+    values = np.asarray(series.values["re"], np.float64)
+    chains = series.sweeps, series.replicas
     correlators = Correlators(colours, extent, distances, *chains, values)
-    return correlators, found.header
+    return correlators, series.header
 
 
 def correlator_potential(correlators: Correlators) -> PotentialSeries:

@@ -305,26 +305,28 @@ def read_planes(tables: Tables, skip: Skips = 0) -> PlaneSeries:
 
     The axes with the most planes are averaged, the others left out.
     """
-    found = read_series(tables, PLANES, "correlators of planes", skip)
-    lattice = found.lattice
+    series = read_series(tables, PLANES, "correlators of planes", skip)
+    lattice = series.lattice
     rows = [
         (axis, r)
         for axis, extent in zip(AXES, lattice.extents[:3], strict=True)
         for r in range(extent // 2 + 1)
     ]
-    if [*zip(found.index["axis"].tolist(), found.index["r"].tolist(), strict=True)] != rows:
+    if [*zip(series.index["axis"].tolist(), series.index["r"].tolist(), strict=True)] != rows:
         raise GaugeError(
-            f"{found.source} is incomplete: it does not have all axes and distances; measure the "
+            f"{series.source} is incomplete: it does not have all axes and distances; measure the "
             "correlators again."
         )
     longest = max(lattice.extents[:3])
     chosen = [n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest]
     parts = [
-        found.values[name][:, chosen].reshape(found.sweeps.size, -1, longest // 2 + 1).mean(axis=1)
+        series.values[name][:, chosen]
+        .reshape(series.sweeps.size, -1, longest // 2 + 1)
+        .mean(axis=1)
         for name in ("re", "im")
     ]
-    chains = found.sweeps, found.replicas
-    return PlaneSeries(ensemble_of(found.header), lattice, *chains, longest, *parts)
+    chains = series.sweeps, series.replicas
+    return PlaneSeries(ensemble_of(series.header), lattice, *chains, longest, *parts)
 
 
 def screening(
@@ -430,14 +432,14 @@ class _ScreenedFit:
         """Return the correlators at all distances, with effective masses where they are known."""
         extent, estimate = self.series.lattice.t, self.series.replicas.estimate
         effective = Correlator(self.series.sweeps, values, self.series.planes).effective()
-        found = []
+        points = []
         for r in range(values.shape[1]):
             mass = None
             if 1 <= r < values.shape[1] - 1 and np.isfinite(effective.precision[0, r - 1]):
                 one = estimate(extent * effective.series[:, 0, r - 1])
                 mass = one if one.value > SIGNIFICANT / 2 * one.error else None
-            found.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
-        return found
+            points.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
+        return points
 
 
 def _deconfined(search: _ScreenedFit, phase: str | None) -> _ScreenedPart | None:

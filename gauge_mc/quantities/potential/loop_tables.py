@@ -135,8 +135,8 @@ def paths_of(loops: TableSeries) -> list[str]:
 
 def no_loops_along(path: str, loops: TableSeries) -> str:
     """Return the end of the sentence that a table has no loops along a path."""
-    known = in_words([*map(bracketed, paths_of(loops))])
-    return f"no loops along {bracketed(path)}, only along {known}."
+    words = in_words([*map(bracketed, paths_of(loops))])
+    return f"no loops along {bracketed(path)}, only along {words}."
 
 
 def smearing_levels(loops: TableSeries) -> list[int]:

@@ -182,9 +182,9 @@ class _LoopLines:
         sums = [SlabSums(slab, 1, len(launched)) for slab in self._lines[0].slabs]
         for plane, r, t in launched:
             pairs = zip(sums, self._lines[r - 1].slabs, self._lines[t - 1].slabs, strict=True)
-            for one, lines, others in pairs:
+            for pair, lines, others in pairs:
                 memory = {"lines": lines.buffer.address, "others": others.buffer.address}
-                one.launch(PLANAR_LOOPS, {**memory, "r": r, "s": t, "along_t": int(plane == TIME)})
+                pair.launch(PLANAR_LOOPS, {**memory, "r": r, "s": t, "along_t": int(plane == TIME)})
         norm = field.group.colours * field.lattice.sites
         rows = total(self._lines[0], sums)[:, 0].tolist()
         found = {x: row / (norm * LOOPS[x[0]]) for x, row in zip(launched, rows, strict=True)}
@@ -330,8 +330,8 @@ class WilsonLoops(LoopSet, ReducedNoise):
         known = (*cls.options, *action_options(), smear_option())
         given = check_options((*known, *smearing_options()), options, cls.name)
         noise = NoiseReduction.from_options(lattice, given, WITHOUT_UPDATES)
-        own = {option.name for option in known}
-        others = {name: value for name, value in given.items() if name not in own}
+        names = {option.name for option in known}
+        others = {name: value for name, value in given.items() if name not in names}
         smearing = make_smearing(given["smear"], others)
         if smearing is None and "iterations" in given:
             raise UsageError(f"--iterations is not for --smear {NO_SMEARING}.")

@@ -403,8 +403,8 @@ class ScalingPlot(PlotOfPotentials):
         for i, (label, result) in enumerate(runs):
             own, scale = look(i), result.scales["r0"]
             r0 = scale.value.value
-            there = result.best.curve(np.array([r0]))[0] if result.best else math.nan
-            x, y = result.distances / r0, r0 * (result.continuum - there)
+            nan = result.best.curve(np.array([r0]))[0] if result.best else math.nan
+            x, y = result.distances / r0, r0 * (result.continuum - nan)
             error = r0 * np.array([point.error for point in result.points])
             on_axis = np.array([point.path == AXIS for point in result.points])
             for some, face in ((on_axis, own["color"]), (~on_axis, "white")):

@@ -99,11 +99,11 @@ class CreutzResult(FitResult):
         """Return the ratios as plain values, for JSON."""
         loops, grid = self.loops, self.ratios
         lists = (x.tolist() for x in (grid.r, grid.t, grid.value, grid.error))
-        found = CreutzRatios(loops.smearing, int(loops.sweeps.size), dict(self.ensemble), *lists)
+        ratios = CreutzRatios(loops.smearing, int(loops.sweeps.size), dict(self.ensemble), *lists)
         return {
             "observable": "Creutz ratios chi = -ln W(r,t) W(r-1,t-1) / (W(r,t-1) W(r-1,t))",
             "units": "lattice units",
-            **asdict(found),
+            **asdict(ratios),
         }
 
     def report(self) -> list[Any]:

@@ -179,31 +179,31 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
     Every configuration is multiplied by the element of the centre that turns its loop to the
     sector of 1. This changes neither the action nor the ratio to the loop.
     """
-    found = read_series(tables, CORRELATORS, "correlators of fields", skip)
-    lattice = found.lattice
-    distances, times = np.arange(1, lattice.t // 2 + 1), np.unique(found.index["t"])
-    elements = np.stack([found.index["t"], found.index["tau"]])
+    series = read_series(tables, CORRELATORS, "correlators of fields", skip)
+    lattice = series.lattice
+    distances, times = np.arange(1, lattice.t // 2 + 1), np.unique(series.index["t"])
+    elements = np.stack([series.index["t"], series.index["tau"]])
     wanted = np.stack([np.repeat(times, distances.size), np.tile(distances, times.size)])
     if not np.array_equal(elements, wanted):
         raise GaugeError(
-            f"{found.source} is incomplete: it does not have every distance at every flow time; "
+            f"{series.source} is incomplete: it does not have every distance at every flow time; "
             "measure the correlators again."
         )
-    shape = (found.sweeps.size, times.size, distances.size)
-    parts = {name: value.astype(np.float64).reshape(shape) for name, value in found.values.items()}
+    shape = (series.sweeps.size, times.size, distances.size)
+    parts = {name: value.astype(np.float64).reshape(shape) for name, value in series.values.items()}
     electric, magnetic, loop = (
         parts[f"{name}_re"] + 1j * parts[f"{name}_im"] for name in ("electric", "magnetic", "loop")
     )
-    colours = GROUPS[found.header["group"]].colours
+    colours = GROUPS[series.header["group"]].colours
     turn = np.asarray(np.exp(-2j * math.pi * centre_sector(loop, colours) / colours))
     return FieldSeries(
-        found.stated(METADATA),
+        series.stated(METADATA),
         lattice,
         times,
         (electric * turn).real / DIRECTIONS,
         -(magnetic * turn).real / DIRECTIONS,
         (loop * turn).real[:, :, 0],
-        found.replicas,
+        series.replicas,
     )
 
 

@@ -194,29 +194,29 @@ def _scale(
     cautions: list[str],
 ) -> ScaleCurve | None:
     """Return the scale that options choose, and add cautions about it; None if there is none."""
-    chosen = choice_of(SCALE, options)
+    choice = choice_of(SCALE, options)
     known = known_scale(runs.coupling.action, runs.group, beta)
-    found: ScaleCurve | None
-    if chosen == CRITICAL_COUPLINGS or (chosen is None and known is None and len(couplings) > 1):
-        found = _of_couplings(couplings, beta)
-    elif known is not None and chosen != RUNS:
-        found = known
-    elif chosen == LITERATURE:
+    curve: ScaleCurve | None
+    if choice == CRITICAL_COUPLINGS or (choice is None and known is None and len(couplings) > 1):
+        curve = _of_couplings(couplings, beta)
+    elif known is not None and choice != RUNS:
+        curve = known
+    elif choice == LITERATURE:
         raise UsageError(
             f"No length of {runs.group.label} with the action {runs.coupling.action.name} is known "
             f"at these couplings; leave {SCALE.flag} out, and let the runs at T = 0 measure the "
             "gradient flow."
         )
     else:
-        found = _of_runs(runs, beta, options, cautions)
-    if found is None:
+        curve = _of_runs(runs, beta, options, cautions)
+    if curve is None:
         cautions.append(
             "The scale is not known, and so only the pressure is: let the runs at T = 0 measure "
             "the gradient flow, at two couplings or more."
         )
-    elif not np.isfinite(found.slope).all():
-        cautions.append(f"{found.name} is not known at all couplings, and so T and ε − 3p are not.")
-    return found
+    elif not np.isfinite(curve.slope).all():
+        cautions.append(f"{curve.name} is not known at all couplings, and so T and ε − 3p are not.")
+    return curve
 
 
 def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:

@@ -305,10 +305,10 @@ def _finite(value: Estimate) -> Estimate | None:
 
 def cautions_of(states: Sequence[ThermodynamicState]) -> list[str]:
     """Return what to keep in mind about the pressure, in sentences."""
-    found = []
+    cautions = []
     first = states[0].difference
     if abs(first.value) > SIGNIFICANT * first.error:
-        found.append(
+        cautions.append(
             f"At the smallest coupling, β = {states[0].beta:.12g}, s₀ − s_T is {first} and not 0, "
             "so that the pressure there is not negligible: add smaller couplings."
         )
@@ -316,11 +316,11 @@ def cautions_of(states: Sequence[ThermodynamicState]) -> list[str]:
     if last.pressure and last.pressure_interpolation is not None:
         difference = last.pressure_interpolation
         if difference > max(last.pressure.error, COARSE * abs(last.pressure.value)):
-            found.append(
+            cautions.append(
                 f"The pressure at the largest coupling changes by {difference:.2g} if straight "
                 "lines instead of a spline are integrated: add couplings between those there are."
             )
-    return found
+    return cautions
 
 
 @dataclass(frozen=True)

@@ -71,16 +71,16 @@ class ThermalFlow(GradientFlowObservable):
 
         If `until` has not determined the last flow time yet, it does so on this one.
         """
-        made = self._as_far_as_until(like)
-        flow = GradientFlow(made.chosen, like, adaptive=bool(made.tolerance))
+        far = self._as_far_as_until(like)
+        flow = GradientFlow(far.chosen, like, adaptive=bool(far.tolerance))
         largest = LargestValues(flow.field)
-        return lambda field: [*_records(made, flow, largest, field)]
+        return lambda field: [*_records(far, flow, largest, field)]
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return every column at every flow time; see `Observable.series`."""
-        found: Any = Observable.series.__func__  # type: ignore[attr-defined]
-        return dict(found(cls, table, source))
+        func: Any = Observable.series.__func__  # type: ignore[attr-defined]
+        return dict(func(cls, table, source))
 
 
 def _records(
@@ -99,10 +99,10 @@ def _energies(flow: GradientFlow, largest: LargestValues, t: float) -> tuple[flo
     both = field_strength(field, largest, flow.flow.anisotropy)
     space = field_strength(field, largest, 0.0)  # planes with t have the weight 0
     check_flowed(both.clover, t)
-    found = []
+    energies = []
     for all_planes, magnetic in ((both.clover, space.clover), (both.plaquette, space.plaquette)):
-        found += [float((all_planes - magnetic).sum()) / sites, float(magnetic.sum()) / sites]
-    return tuple(found)
+        energies += [float((all_planes - magnetic).sum()) / sites, float(magnetic.sum()) / sites]
+    return tuple(energies)
 
 
 COLOUR_FIELDS = Kernel("colour_fields")
@@ -155,10 +155,10 @@ class FieldCorrelators(ThermalFlow):
 
         If `until` has not determined the last flow time yet, it does so on this one.
         """
-        made: Any = self._as_far_as_until(like)
-        flow = GradientFlow(made.chosen, like, adaptive=bool(made.tolerance))
+        far: Any = self._as_far_as_until(like)
+        flow = GradientFlow(far.chosen, like, adaptive=bool(far.tolerance))
         insertions = Insertions.like(flow.field)
-        return lambda field: [*_field_records(made, flow, insertions, field)]
+        return lambda field: [*_field_records(far, flow, insertions, field)]
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def trajectory_averages(
     slowest = max((accepted, change, weight, action), key=lambda x: x.tau_int)
     length = float(table.ensemble.get("length", "nan"))
     terms = [_forces(c, done, quark, length, f"_{quark.name}") for quark in quarks]
-    own = _forces(c, done, gauge, length)
+    forces = _forces(c, done, gauge, length)
     iterations = sum(term.iterations for term in terms)
     return Trajectories(
         accepted,
@@ -233,11 +233,11 @@ def trajectory_averages(
         int(c["steps"][-1]),
         gauge.forces,
         2 * action.tau_int * gauge.forces,
-        own.force,
-        own.largest_force,
+        forces.force,
+        forces.largest_force,
         table.sweeps.size,
         int((~done).sum()),
-        sorted([*terms, own], key=lambda term: term.level),
+        sorted([*terms, forces], key=lambda term: term.level),
         iterations,
         2 * action.tau_int * iterations,
         table.ensemble,
@@ -306,8 +306,8 @@ class HmcResult(DataResult[Trajectories]):
         f = self.found
         title = f"{f.trajectories} trajectories of {counted(f.steps, 'step')}"
         table = empty_table(title, ["quantity"], ["value", "τ_int"])
-        for name, one in self._averages():
-            table.add_row(name, str(one), one.format_tau())
+        for name, average in self._averages():
+            table.add_row(name, str(average), average.format_tau())
         if math.isfinite(f.predicted):  # not so where noise makes the mean of ΔH negative
             table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
         if len(f.terms) == 1:
@@ -361,21 +361,21 @@ class HmcFit(Fit):
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> HmcResult:
         """Average over the trajectories of a table; see `Fit.carry_out`."""
-        found = read_trajectories(tables, options.get(SKIP.name, 0), weights())
-        return HmcResult(trajectory_averages(found, *terms_of(found)))
+        trajectories = read_trajectories(tables, options.get(SKIP.name, 0), weights())
+        return HmcResult(trajectory_averages(trajectories, *terms_of(trajectories)))
 
 
 def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
     """Return where the gauge action acts, and the other terms of the action."""
-    known = table.ensemble
-    levels = TrajectoryLevel.several(known.get("levels", ""))
+    ensemble = table.ensemble
+    levels = TrajectoryLevel.several(ensemble.get("levels", ""))
     count, own = max(len(levels), 1), gauge_level(levels)
     kinds = {x.name: x.items for x in ACTION_TERMS.values()}
     kinds[NamedMonomial.option] = NamedMonomial
-    values = {name: items.several(known.get(name, "")) for name, items in kinds.items()}
+    values = {name: items.several(ensemble.get(name, "")) for name, items in kinds.items()}
     terms = terms_of_action(values, count)
     acting = {own, *(term.level for term in terms)}
-    scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
+    scales = TimeScales.of(levels, INTEGRATORS[ensemble["integrator"]], acting)
     forces = scales.forces(int(table.columns["steps"][-1]))
     others = [ActionTerm(term.title, term.level, forces[term.level]) for term in terms]
     return ActionTerm(GAUGE, own, forces[own]), others

@@ -157,12 +157,12 @@ def crossing(small: ThermalVolume, large: ThermalVolume) -> CurveZero:
     If there are several, the one nearest to the middle of the peaks of the susceptibilities is
     taken.
     """
-    one, other = small.binder, large.binder
-    begin, end = max(one.beta[0], other.beta[0]), min(one.beta[-1], other.beta[-1])
+    binder, other = small.binder, large.binder
+    begin, end = max(binder.beta[0], other.beta[0]), min(binder.beta[-1], other.beta[-1])
     if begin >= end:
-        return curve_zero(one.beta, one.samples, math.nan)
-    beta = np.linspace(begin, end, 4 * max(one.beta.size, other.beta.size))
-    difference = _on(one, beta) - _on(other, beta)
+        return curve_zero(binder.beta, binder.samples, math.nan)
+    beta = np.linspace(begin, end, 4 * max(binder.beta.size, other.beta.size))
+    difference = _on(binder, beta) - _on(other, beta)
     peaks = [volume.peak[0][0] for volume in (small, large)]
     middle = float(np.mean(peaks)) if np.isfinite(peaks).all() else (begin + end) / 2
     return curve_zero(beta, difference, root_of(beta, difference[0], middle))
@@ -408,7 +408,7 @@ def transition(
     size = sum(volume.reweighting.measured.size for volume in volumes)
     grown = exponent(volumes)
     action, beta = coupling.action, float(best[0])
-    known = action.scales_at(group, beta) if math.isfinite(beta) else []
+    scales = action.scales_at(group, beta) if math.isfinite(beta) else []
     return TransitionResult(
         dict(ensemble),
         volumes[0].lattice.t,
@@ -416,8 +416,8 @@ def transition(
         [_crossing(pair, x) for pair, x in zip(pairs, crossed, strict=True)],
         [critical[n] for n in order],
         None if grown is None else bootstrapped(grown, size),
-        _latent_heat(volumes, known[0]) if known else [],
-        [_temperature(x, best, volumes[0].lattice.t) for x in known],
+        _latent_heat(volumes, scales[0]) if scales else [],
+        [_temperature(x, best, volumes[0].lattice.t) for x in scales],
         cautions_of(volumes),
     )
 
@@ -541,7 +541,7 @@ def cautions_of(volumes: Sequence[ThermalVolume]) -> list[str]:
 def _cautions_of(volume: ThermalVolume) -> list[str]:
     """Return cautions about one volume: missing runs, and peaks at an end."""
     every, where = volume.reweighting, f"On {volume.lattice}"
-    found = [
+    cautions = [
         f"{where} the histograms at β = {a:.12g} and {b:.12g} hardly overlap ({o:.2g}): add a run "
         f"at β = {(a + b) / 2:.6g}{volume.refined}."
         for a, b, o in every.gaps
@@ -549,15 +549,15 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
     if not math.isfinite(volume.peak[0][0]):
         sides = (every.beta[0], "smaller"), (every.beta[-1], "larger")
         beta, side = sides[volume.confined]
-        found.append(
+        cautions.append(
             f"{where} the susceptibility has no peak between the runs: add runs at β {side} than "
             f"{beta:.12g}{volume.refined}."
         )
     elif volume.peak_zero.open:
         begin, end = volume.peak_zero.begin, volume.peak_zero.end
-        found.append(
+        cautions.append(
             f"{where} the susceptibility is level within its error from β = {begin:.6g} to "
             f"{end:.6g}, where the curve ends, so that the error of the position of its peak may "
             "be larger: make the runs longer, or add runs beyond it."
         )
-    return found
+    return cautions

@@ -80,7 +80,7 @@ class ThermalRuns:
 
 def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -> ThermalRuns:
     """Read the tables of all runs in a folder, such as those of a scan."""
-    found: dict[Lattice, list[ThermalChain]] = {}
+    chainses: dict[Lattice, list[ThermalChain]] = {}
     shared: dict[str, str] = {}
     coupling: Coupling | None = None
     for run in sorted(path for path in folder.iterdir() if path.is_dir()):
@@ -105,14 +105,14 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
                 )
         shared = own
         coupling = Coupling.of_metadata(loops.header)
-        found.setdefault(lattice, []).append(read_thermal_chain(run, skip))
+        chainses.setdefault(lattice, []).append(read_thermal_chain(run, skip))
     if coupling is None:
         raise GaugeError(
             f"There is no run with Polyakov loops in {folder}; name the folder of a scan that has "
             "measured them."
         )
-    check_one_extent(folder, found)
-    chains = dict(sorted(found.items(), key=lambda x: x[0].sites))
+    check_one_extent(folder, chainses)
+    chains = dict(sorted(chainses.items(), key=lambda x: x[0].sites))
     scan = folder if (folder / "scan.toml").is_file() else None
     return ThermalRuns(shared, coupling, chains, scan)
 
@@ -322,24 +322,24 @@ REFINEMENT = Refinement()
 def missing_couplings(volume: ThermalVolume) -> Iterator[float]:
     """Yield the couplings of runs that are missing on one lattice; see `refinement`."""
     every = volume.reweighting
-    known, widths = every.beta, volume.widths.tolist()
+    beta, widths = every.beta, volume.widths.tolist()
     for k, overlap in enumerate(every.overlap):
         if overlap < LEAST_OVERLAP:
-            distance = float(known[k + 1] - known[k])
+            distance = float(beta[k + 1] - beta[k])
             count = min(math.ceil(distance / (widths[k] + widths[k + 1])), MOST_AT_ONCE)
-            inner = np.linspace(known[k], known[k + 1], count + 1 + (count == 1))[1:-1]
+            inner = np.linspace(beta[k], beta[k + 1], count + 1 + (count == 1))[1:-1]
             yield from (rounded(float(x), widths[k]) for x in inner)
     if every.gaps:  # a peak cannot be found before they are closed
         return
     peak = float(volume.peak[0][0])
     if math.isfinite(peak):
-        near = int(np.argmin(np.abs(known - peak)))
-        if abs(float(known[near]) - peak) > NEAR * widths[near]:
+        near = int(np.argmin(np.abs(beta - peak)))
+        if abs(float(beta[near]) - peak) > NEAR * widths[near]:
             yield rounded(peak, widths[near])
     elif volume.confined:
-        yield rounded(float(known[-1]) + 2 * widths[-1], widths[-1])
+        yield rounded(float(beta[-1]) + 2 * widths[-1], widths[-1])
     else:
-        yield rounded(float(known[0]) - 2 * widths[0], widths[0])
+        yield rounded(float(beta[0]) - 2 * widths[0], widths[0])
 
 
 def rounded(beta: float, width: float) -> float:

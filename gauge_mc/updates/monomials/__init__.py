@@ -226,17 +226,17 @@ class Monomial(ABC):
         wanted = np.zeros(self.chains, np.bool_)
         wanted[[*sizes]] = True
         wanted = failures.left(wanted)
-        found: dict[int, Force] = {}
+        forces: dict[int, Force] = {}
         if not wanted.any():
-            return found
+            return forces
         self.add_force(force, wanted, failures)
         self._largest.clear()
         acting = failures.left(wanted)
         for some, size in _alike(acting, sizes):
-            found |= self._add(force, momenta, some, size)
+            forces |= self._add(force, momenta, some, size)
         if not acting.all():
             force.clear()
-        return found
+        return forces
 
     def _add(
         self, force: AlgebraField, momenta: AlgebraField, some: range, size: float

@@ -184,9 +184,9 @@ class GaugeMonomial(Monomial):
             for slab in links.slabs
         ]
         for n, one in enumerate(sums):
-            given = self._arguments(KICK, one.slab, momenta.slabs[n], steps, address)
+            arguments = self._arguments(KICK, one.slab, momenta.slabs[n], steps, address)
             own = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-            one.launch(KICK, {**given, **own})
+            one.launch(KICK, {**arguments, **own})
 
         def wait() -> Mapping[int, Force]:
             found = replica_sums(links.devices, sums, len(numbers))

@@ -200,7 +200,7 @@ def read_paper(path: Path) -> PaperCard:
         entries = content["entries"]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ValueError("entries is no list of tables")
-        found = PaperCard(
+        paper = PaperCard(
             path=path,
             paper=str(content["paper"]),
             title=str(content["title"]),
@@ -211,20 +211,20 @@ def read_paper(path: Path) -> PaperCard:
             ensembles=_ensembles(content, path),
             about=str(content.get("about", "")),
         )
-        _check(found)
+        _check(paper)
     except (TypeError, ValueError) as error:
         reason = str(error).removeprefix("Entry.__init__() ").rstrip(".")
         raise UsageError(f"The card {path} is not sound: {reason}.") from error
     except GaugeError as error:
         raise UsageError(f"The card {path}: {error}") from error
-    return found
+    return paper
 
 
 def _entry(content: Mapping[str, Any]) -> Entry:
     """Return an entry; the types of the options of its fit are checked by the fit."""
-    known = [field.name for field in fields(Entry)]
-    if unknown := content.keys() - {*known}:
-        raise ValueError(f"Unknown key '{min(unknown)}' of an entry{nearest(min(unknown), known)}")
+    names = [field.name for field in fields(Entry)]
+    if unknown := content.keys() - {*names}:
+        raise ValueError(f"Unknown key '{min(unknown)}' of an entry{nearest(min(unknown), names)}")
     tables = {key: content[key] for key in ("options", "against_options") if key in content}
     plain = {key: x for key, x in content.items() if key not in tables}
     entry: Entry = typed(plain, Entry)
@@ -235,17 +235,17 @@ def _entry(content: Mapping[str, Any]) -> Entry:
 
 def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsemble]:
     shared = flat(_table(content, "shared"))
-    found: dict[str, PaperEnsemble] = {}
+    ensembles: dict[str, PaperEnsemble] = {}
     for kind in (ENSEMBLES, SCANS):
         for name, own in _table(content, kind).items():
-            if not isinstance(own, Mapping) or not NAME.fullmatch(name) or name in found:
+            if not isinstance(own, Mapping) or not NAME.fullmatch(name) or name in ensembles:
                 raise ValueError(f"the ensemble '{name}' is no table, or its name is not possible")
             folder = path.parent / str(own[RESULTS]) if own.get(RESULTS) is not None else None
             values = shared | flat({key: x for key, x in own.items() if key != RESULTS})
             scan = kind == SCANS
             values = values if scan else named_values(values, {})
-            found[name] = PaperEnsemble(name, values, scan, folder)
-    return found
+            ensembles[name] = PaperEnsemble(name, values, scan, folder)
+    return ensembles
 
 
 def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -277,11 +277,11 @@ def _check(card: PaperCard) -> None:
         if card.ensembles[entry.ensemble].scan and not (entry.fit and FITS[entry.fit].of_scans):
             raise ValueError(f"'{entry.name}' is of a scan, and needs a fit of scans")
         if entry.average and entry.average not in (
-            known := _labels(card.ensembles[entry.ensemble])
+            labels := _labels(card.ensembles[entry.ensemble])
         ):
             raise ValueError(
                 f"'{entry.name}' needs the average '{entry.average}', which its ensemble does not "
-                f"measure{nearest(entry.average, known)}".rstrip(".")
+                f"measure{nearest(entry.average, labels)}".rstrip(".")
             )
     for each in card.ensembles.values():
         each.values_within(Path())
@@ -597,17 +597,17 @@ def as_published(value: float, error: float) -> str:
 
 def value_at(result: Any, keys: str) -> Any:
     """Return what is at the end of a chain of keys in the result of a fit."""
-    found, end = result, 0
+    value, end = result, 0
     while end < len(keys):
         step = STEP.match(keys, end)
         if not step:
             raise GaugeError(f"'{keys}' is not a chain of keys.")
         end = step.end()
         try:
-            found = _next(found, *step.groups())
+            value = _next(value, *step.groups())
         except (KeyError, IndexError, StopIteration, TypeError, ValueError):
             raise GaugeError(f"The result has no '{keys[:end]}'.") from None
-    return found
+    return value
 
 
 def _next(found: Any, key: str | None, choice: str | None, wanted: str | None) -> Any:
@@ -621,12 +621,12 @@ def _next(found: Any, key: str | None, choice: str | None, wanted: str | None) -
 
 def number_with_error(result: Any, keys: str) -> tuple[float, float]:
     """Return a value with its error from the result of a fit."""
-    found = value_at(result, keys)
-    if not isinstance(found, Mapping) or not {"value", "error"} <= found.keys():
+    value = value_at(result, keys)
+    if not isinstance(value, Mapping) or not {"value", "error"} <= value.keys():
         raise GaugeError(f"'{keys}' is not a value with an error.")
-    if found["value"] is None or found["error"] is None:
+    if value["value"] is None or value["error"] is None:
         raise GaugeError(f"The fit does not know '{keys}'.")
-    return plain_number(found["value"], keys), plain_number(found["error"], keys)
+    return plain_number(value["value"], keys), plain_number(value["error"], keys)
 
 
 def plain_number(found: Any, keys: str) -> float:

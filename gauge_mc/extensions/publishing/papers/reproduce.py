@@ -212,10 +212,10 @@ class _Work:
         if entry.ensemble not in self.used:
             raise GaugeError(f"The ensemble {entry.ensemble} was not begun.")
         if entry.average:
-            found = open_run(self.path(one)).averages
-            if entry.average not in found:
+            averages = open_run(self.path(one)).averages
+            if entry.average not in averages:
                 raise GaugeError(f"The run has no average '{entry.average}' yet.")
-            average = found[entry.average]
+            average = averages[entry.average]
             if not math.isfinite(average.error):
                 raise GaugeError(f"The error of '{entry.average}' is not known yet.")
             return average.value, average.error, 0.0
@@ -258,22 +258,22 @@ def reproduce(
     Ensembles that are there, with the same parameters, are continued or used as they are. The
     comparison is written into the folder as JSON and CSV, and drawn if Matplotlib is installed.
     """
-    made = make_folder(output / ENSEMBLE_FOLDER)
+    folder = make_folder(output / ENSEMBLE_FOLDER)
     given = {name: value for name, value in execution.items() if value is not None}
     deadline = None if budget is None else time.monotonic() + budget
     work = _Work(card, output, given, progress, deadline)
     try:
         work.carry_out()
     except BaseException:
-        remove_empty(made)
+        remove_empty(folder)
         raise
     entries = [work.compared(entry) for entry in card.entries]
     words = (card.name, card.paper, card.title, card.where, card.about)
-    found = Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
-    found.write(output)
-    if find_spec("matplotlib") and any(entry.pull is not None for entry in found.entries):
-        draw_comparison(found, output / f"{found.card}.pdf")
-    return found
+    comparison = Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
+    comparison.write(output)
+    if find_spec("matplotlib") and any(entry.pull is not None for entry in comparison.entries):
+        draw_comparison(comparison, output / f"{comparison.card}.pdf")
+    return comparison
 
 
 def compare_kept(card: PaperCard) -> Comparison:

@@ -268,18 +268,18 @@ def chiral_time(bench: Bench) -> ChiralTime:
     volumes = [(x, 1) for x in smaller_lattices(lattice)] + [(lattice, TOGETHER)]
     bench = bench.of(len(volumes) + len(signs))
     kernels = []
-    for one, count in volumes:
-        bench.begin(f"H on {one}, vectors {count}")
-        kernels.append(_kernel_time(bench, one, count))
+    for volume, count in volumes:
+        bench.begin(f"H on {volume}, vectors {count}")
+        kernels.append(_kernel_time(bench, volume, count))
     field = Field.hot(lattice, bench.group, "double", bench.devices)
-    found: list[SignTime] = []
+    times: list[SignTime] = []
     for name, error, number, count in signs:
         bench.begin(f"{name}, error {error:g}, {number} modes, vectors {count}")
         kernel = kernels[0 if count == 1 else -1]
-        found.append(_sign_time(bench, field, name, error, number, kernel, found[:1]))
-    without, with_modes = found[:2]
+        times.append(_sign_time(bench, field, name, error, number, kernel, times[:1]))
+    without, with_modes = times[:2]
     per_mode = (with_modes.ns - without.ns) / MODES[1]
-    return ChiralTime(*bench.heading, kernels, found, per_mode)
+    return ChiralTime(*bench.heading, kernels, times, per_mode)
 
 
 def _kernel_time(bench: Bench, lattice: Lattice, count: int) -> HermitianTime:

@@ -211,8 +211,8 @@ class TimedOperator(OptionItem):
     def made(self, field: Field) -> DiracOperator:
         """Return the operator on some links."""
         number = self.values[self._number]
-        made: DiracOperator = self.operator_class(field, number, **self.parameters)
-        return made
+        operator: DiracOperator = self.operator_class(field, number, **self.parameters)
+        return operator
 
 
 @documented
@@ -369,11 +369,11 @@ def _applications(
     """
     source = SpinorField.empty(operator.field, storage.name, 1, EVEN, operator.fifth)
     target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
-    found = {}
+    applications = {}
     for uses, dagger in [(True, False), *((x, x) for x in sorted(adjoint))]:
         reduced = operator.reduced(uses, storage.name)
-        found[uses, dagger] = bench.time(reduced.apply(target, source, dagger))
-    return found
+        applications[uses, dagger] = bench.time(reduced.apply(target, source, dagger))
+    return applications
 
 
 def _iteration(

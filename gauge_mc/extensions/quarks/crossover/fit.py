@@ -329,7 +329,7 @@ class CrossoverRun:
 
 def read_crossover_runs(folder: Path, extent: int | None = None) -> list[CrossoverRun]:
     """Return the runs in a folder that have measured something."""
-    found: list[CrossoverRun] = []
+    crossover_runs: list[CrossoverRun] = []
     for path in sorted(path for path in folder.iterdir() if path.is_dir()):
         kinds = (LOOP_COLUMNS, CONDENSATE_COLUMNS)
         loops, condensates = (
@@ -342,17 +342,17 @@ def read_crossover_runs(folder: Path, extent: int | None = None) -> list[Crossov
         run = CrossoverRun(path, read_heading(table)[0], loops, condensates)
         if extent and Lattice.parse(run.header["lattice"]).t != extent:
             continue
-        if found:
-            both = found[0].header, run.header
+        if crossover_runs:
+            both = crossover_runs[0].header, run.header
             first, own = ({key: x.get(key, "") for key in shared_keys()} for x in both)
             check_equal(first, own, path)
-        found.append(run)
-    if not found:
+        crossover_runs.append(run)
+    if not crossover_runs:
         raise GaugeError(
             f"There is no run with Polyakov loops or condensates in {folder}; name the folder of "
             "runs that have measured them."
         )
-    return found
+    return crossover_runs
 
 
 def parameters_of(
@@ -472,8 +472,8 @@ class CrossoverFitResult(DataResult[CrossoverResult]):
         f = self.found
         tables = []
         for what, others in (("Polyakov loops", CONDENSATES), ("Condensates", LOOPS)):
-            nothing: dict[str, Any] = dict.fromkeys(others)
-            rows = [replace(point, **nothing) for point in f.points]
+            fromkeys: dict[str, Any] = dict.fromkeys(others)
+            rows = [replace(point, **fromkeys) for point in f.points]
             rows = [row for row in rows if row.loop or row.chiral_condensate]
             if rows:
                 title = f"{what} against x = {f.over}"

@@ -283,8 +283,8 @@ class TwistedDoublet(CoupledOperator):
                 f"mu_delta is {mu_delta:g}, but 2 kappa mu_delta must be below 1; choose a smaller "
                 "one."
             )
-        whole = Bidiagonal.of((1 + b, 1 - b), (-a, -a))
-        self.diagonal_matrix = FifthMatrix(whole, Bidiagonal.diagonal((1.0, 1.0)), 1.0)
+        bidiagonal = Bidiagonal.of((1 + b, 1 - b), (-a, -a))
+        self.diagonal_matrix = FifthMatrix(bidiagonal, Bidiagonal.diagonal((1.0, 1.0)), 1.0)
         if field.devices.strict:
             mean = math.sqrt(1 + a * a)
             self.sizes = mean + abs(b), mean - abs(b)

@@ -108,8 +108,8 @@ def column_of(extent: int, number_bytes: int) -> Choice:
         return Choice.of("column", "", "dirac/column.h", "0")
     size = REALS * extent * number_bytes
     bounds = next(bounds for most, bounds in BOUNDS if size <= most)
-    made = Choice.of("column", f"{extent} slices", "dirac/column.h", str(extent))
-    return replace(made, launch_bounds=bounds)
+    choice = Choice.of("column", f"{extent} slices", "dirac/column.h", str(extent))
+    return replace(choice, launch_bounds=bounds)
 
 
 def along_of(extent: int) -> Choice:

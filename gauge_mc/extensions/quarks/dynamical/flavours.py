@@ -337,8 +337,8 @@ class DynamicalQuarks(OptionItem):
         if self.is_massive:
             self._check_massive()
         elif self.operator:
-            own = {p.name for p in OPERATORS[self.operator].parameters}
-            if foreign := sorted({*self.mass} - {KAPPA.name} - own):
+            names = {p.name for p in OPERATORS[self.operator].parameters}
+            if foreign := sorted({*self.mass} - {KAPPA.name} - names):
                 raise UsageError(
                     f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
                     "out the operator, which then is the one with these parameters."
@@ -381,9 +381,9 @@ class DynamicalQuarks(OptionItem):
         if not self.is_massive:
             check_kappa(self.kappa)
         if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
-            what = HEAVIER.name if len(masses) > 1 else MU.name
+            name = HEAVIER.name if len(masses) > 1 else MU.name
             raise UsageError(
-                f"--{what} is for two flavours, but --quarks asks for one; leave it out, or choose "
+                f"--{name} is for two flavours, but --quarks asks for one; leave it out, or choose "
                 "flavours=2."
             )
         if self.range and not self.is_rational:
@@ -638,7 +638,7 @@ ACTION_TERMS.register(QuarkTerms())
 
 def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonomial]:
     """Return the terms of the action of all quarks."""
-    found: list[RunMonomial] = []
+    monomials: list[RunMonomial] = []
     for n, quark in enumerate(quarks, 1):
         if max(quark.levels(levels)) >= levels:
             raise UsageError(
@@ -646,8 +646,8 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
                 f"{levels - 1}; add it to --levels, whose first one is 0."
             )
         # Every term may draw a field, with a fifth direction one for each of its sites.
-        found += _terms(quark, f"quarks{n}", levels, sum(term.extent for term in found))
-    return found
+        monomials += _terms(quark, f"quarks{n}", levels, sum(term.extent for term in monomials))
+    return monomials
 
 
 def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:

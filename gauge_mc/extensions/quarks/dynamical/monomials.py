@@ -567,18 +567,18 @@ class RationalRatio(Rational):
         """
         heavy, light, tolerance = self.heavy, self.powers, self._request.force_tolerance
         residues = heavy.force_function.residues.tolist()
-        found = heavy.solutions(self.phi, heavy.force_function, tolerance, wanted, failures)
+        solutions = heavy.solutions(self.phi, heavy.force_function, tolerance, wanted, failures)
         Combine(self._psi, self.phi)(0, heavy.force_function.constant)
-        for x, kept, residue in zip(found, self._of_phi, residues, strict=True):
+        for x, kept, residue in zip(solutions, self._of_phi, residues, strict=True):
             Combine(kept, x)(0, 1)
             Combine(self._psi, x)(1, residue)
         Combine(self._chi, self._psi)(0, light.force_function.constant)
-        found = light.solutions(self._psi, light.force_function, tolerance, wanted, failures)
+        solutions = light.solutions(self._psi, light.force_function, tolerance, wanted, failures)
         own = light.force_function.residues.tolist()
-        light.add_force(force, self._added(found, own), own)
-        found = heavy.solutions(self._chi, heavy.force_function, tolerance, wanted, failures)
+        light.add_force(force, self._added(solutions, own), own)
+        solutions = heavy.solutions(self._chi, heavy.force_function, tolerance, wanted, failures)
         halves = [sign * residue / 2 for residue in residues for sign in (1, -1)]
-        heavy.add_force(force, self._sums(found), halves)
+        heavy.add_force(force, self._sums(solutions), halves)
 
     def _added(
         self, solutions: Iterator[SpinorField], residues: Sequence[float]

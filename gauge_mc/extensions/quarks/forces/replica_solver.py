@@ -196,15 +196,15 @@ class QuarkSystem:
         return self._solve(tolerance, wanted, both=False)
 
     def _solve(self, tolerance: float, wanted: Mask, both: bool) -> ReplicaProgress:
-        found = ReplicaProgress.begin(wanted.size)
+        progress = ReplicaProgress.begin(wanted.size)
         normal, *direct = self._systems
         going, stuck = wanted, np.zeros_like(wanted) if direct else wanted
         for one in direct[: 1 + both]:
-            stagnated = one.solve(tolerance, going, found, both)
-            going, stuck = found.left(going & ~stagnated), stuck | stagnated
+            stagnated = one.solve(tolerance, going, progress, both)
+            going, stuck = progress.left(going & ~stagnated), stuck | stagnated
         if stuck.any():
-            found.fail(
-                normal.solve(tolerance, stuck, found, both and not direct),
+            progress.fail(
+                normal.solve(tolerance, stuck, progress, both and not direct),
                 f"The residual of a quark's solution does not become {tolerance:g} of the source: "
                 "choose a larger tolerance.",
             )
@@ -216,7 +216,7 @@ class QuarkSystem:
                     copy(0, 1)
             if both:
                 self._pairs.lift()
-        return found
+        return progress
 
     @cached_property
     def _systems(self) -> list[RepeatedSystem]:
@@ -248,8 +248,8 @@ class QuarkSystem:
         """Return the copies of the solutions Y and X of two systems on some replicas."""
         if some not in self._copied:
             pairs = zip((self.y, self.even), self._systems[1:], strict=True)
-            made = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
-            limited(self._copied)[some] = made
+            combines = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
+            limited(self._copied)[some] = combines
         return self._copied[some]
 
 
@@ -311,9 +311,9 @@ class RepeatedSystem:
         """Solve the system on some replicas."""
         for some in runs(wanted):
             self.residual(some).restart()
-        targets, found = tolerance * self.memory.norms, ReplicaProgress.begin(wanted.size)
+        targets, progress = tolerance * self.memory.norms, ReplicaProgress.begin(wanted.size)
         bad = wanted & ~np.isfinite(targets)
-        found.fail(bad, "The right-hand side contains a value that is not a number.")
+        progress.fail(bad, "The right-hand side contains a value that is not a number.")
         left = wanted & ~bad
         histories = self._histories if extrapolated else []
         for n, history in enumerate(histories):
@@ -323,23 +323,23 @@ class RepeatedSystem:
         for inner in precisions_from(self._request.inner):
             if left.any():
                 parameters = replace(self._request.parameters(tolerance), inner=inner)
-                left = self._search(inner).improve(left, targets, parameters, found)
-        total.iterations += found.iterations
-        total.errors.update(found.errors)
+                left = self._search(inner).improve(left, targets, parameters, progress)
+        total.iterations += progress.iterations
+        total.errors.update(progress.errors)
         for n, history in enumerate(histories):
-            if found.left(wanted & ~left)[n]:
+            if progress.left(wanted & ~left)[n]:
                 history.add()
         return left
 
     @cached_property
     def _histories(self) -> list[SolutionHistory]:
         """The earlier solutions on every replica, if they are wanted."""
-        length, found = self._request.history, []
+        length, histories = self._request.history, []
         for n in range(self._b.replicas if length else 0):
             some = range(n, n + 1)
             vectors = self.memory.y.part(some), self._b.part(some)
-            found.append(SolutionHistory(self.operator(some, EXACT), *vectors, length))
-        return found
+            histories.append(SolutionHistory(self.operator(some, EXACT), *vectors, length))
+        return histories
 
     def _search(self, inner: str) -> _ReplicaGradients | _OneByOne:
         """Return what iterates in a precision, with its memory."""
@@ -419,15 +419,15 @@ class _GradientLaunches:
         if not runs_ahead(self._x):
             return None
         r, x, p, t = self._vectors
-        made = DeviceIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
-        step = Advance(r, t, x, p, found=made.factors(CURVATURE, a="ALPHA", c="STEP"))
-        turn = Combine(p, r, found=made.factors(RESIDUAL | DIRECTION, a="BETA"))
-        take_curvature = made.take(CURVATURE, self._q_q.sums)
-        take_residual = made.take(RESIDUAL | DIRECTION, step.sums)
-        apply_rest = made.beside([self._q_q.launch, take_curvature], [self.apply_rest])
+        iterations = DeviceIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
+        step = Advance(r, t, x, p, found=iterations.factors(CURVATURE, a="ALPHA", c="STEP"))
+        turn = Combine(p, r, found=iterations.factors(RESIDUAL | DIRECTION, a="BETA"))
+        take_curvature = iterations.take(CURVATURE, self._q_q.sums)
+        take_residual = iterations.take(RESIDUAL | DIRECTION, step.sums)
+        apply_rest = iterations.beside([self._q_q.launch, take_curvature], [self.apply_rest])
         first = self._apply_adjoint, apply_rest, partial(step, 0)
-        made.iterate = made.record(in_turn(*first, take_residual, partial(turn, 0, 1)))
-        return made
+        iterations.iterate = iterations.record(in_turn(*first, take_residual, partial(turn, 0, 1)))
+        return iterations
 
     def curvature(self, to: Norms) -> None:
         """Compute q, and store its squared norms."""
@@ -563,9 +563,9 @@ class _SolutionSearch:
 
     def _run_ahead(self, ahead: DeviceIterations) -> None:
         """Iterate as long as nothing has to be decided; see `ResidualWatch.run_ahead`."""
-        own, iterations = self._whole.numbers, self._progress.iterations
-        self._watch.run_ahead(ahead, own, self.live, self._norm2, self._now, iterations)
-        self._curvature[own], self._next[own] = ahead["CURVATURES"], ahead["SQUARES"]
+        numbers, iterations = self._whole.numbers, self._progress.iterations
+        self._watch.run_ahead(ahead, numbers, self.live, self._norm2, self._now, iterations)
+        self._curvature[numbers], self._next[numbers] = ahead["CURVATURES"], ahead["SQUARES"]
 
     def _step(self, stepping: Mask) -> None:
         """Go along the directions of some replicas, whose curvatures are known."""

@@ -234,10 +234,12 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
     sink = CONJUGATION @ gamma
     end = GAMMA[3] @ sink.conj() @ GAMMA[3]
     pairs = [(int(i), int(j)) for i, j in np.argwhere(end)]
-    found = _baryon_sums((first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs])
+    baryon_sums = _baryon_sums(
+        (first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs]
+    )
     weights = np.array([end[pair] for pair in pairs])
     scale = first.normalisation * second.normalisation
-    correlator = scale * _arithmetic(first).einsum("n,nt->t", weights, found[:, :, 0])
+    correlator = scale * _arithmetic(first).einsum("n,nt->t", weights, baryon_sums[:, :, 0])
     return _continued(correlator, (first, second))
 
 

@@ -289,7 +289,7 @@ def _read(file: InputFile) -> StoredPropagator:
         raise file.refusal(
             f"it is of the type '{head.get('type', '')}', but the known ones are {', '.join(TYPES)}"
         )
-    found: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
+    arrayses: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
     function, colours, last = None, 0, (0, 0)
     begins = [n for n, record in enumerate(records) if record.type == "scidac-private-record-xml"]
     for begin, end in pairwise([*begins, len(records)]):
@@ -300,12 +300,12 @@ def _read(file: InputFile) -> StoredPropagator:
         last = _which(file, user, last)
         if values.ndim == 4:
             function = values
-        elif last in found[root]:
+        elif last in arrayses[root]:
             raise file.refusal(f"it has the field of spin {last[0]} and colour {last[1]} twice")
         else:
-            found[root][last] = values
-    elements = _assembled(file, found[SINK], colours, lattice)
-    sources = _assembled(file, found[SOURCE], colours, lattice) if found[SOURCE] else function
+            arrayses[root][last] = values
+    elements = _assembled(file, arrayses[SINK], colours, lattice)
+    sources = _assembled(file, arrayses[SOURCE], colours, lattice) if arrayses[SOURCE] else function
     pairs = (line.partition("=") for line in html.unescape(head.get("info", "")).splitlines())
     metadata = {name.strip(): text.strip() for name, equals, text in pairs if equals}
     return StoredPropagator(elements, sources, metadata)
@@ -463,12 +463,12 @@ def convert_propagator(
 ) -> StoredPropagator:
     """Write a quark propagator with another basis of gamma matrices."""
     out = new_file(target)
-    found = read_propagator(source, None)
-    named = found.metadata.get(BASIS)
+    propagator = read_propagator(source, None)
+    named = propagator.metadata.get(BASIS)
     if formerly and named and named != formerly:
         raise UsageError(f"{source} has the basis {named}, not {formerly}; leave --from-basis out.")
     if formerly:
-        found = replace(found, metadata={**found.metadata, BASIS: formerly})
-    written = found.in_basis(basis)
+        propagator = replace(propagator, metadata={**propagator.metadata, BASIS: formerly})
+    written = propagator.in_basis(basis)
     written.write(out)
     return written

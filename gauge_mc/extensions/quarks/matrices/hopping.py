@@ -297,8 +297,8 @@ class PreparedOperator(LinearOperator):
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
         choices = *self.choices, ONE[self.storage.name].choice, DIRECT
         variant = self.operator.field.slabs[slab].variant(*choices)
-        made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
-        return made
+        structure: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
+        return structure
 
     def vectors(self, count: int) -> VectorsPerThread:
         """Return how threads treat `count` vectors."""

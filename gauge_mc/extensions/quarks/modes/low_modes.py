@@ -254,20 +254,20 @@ def all_low_modes(
     UsageError, ConvergenceError
         See `low_modes`.
     """
-    found = low_modes(operator, start, request)
-    applications = found.applications
+    modes = low_modes(operator, start, request)
+    applications = modes.applications
     for search in range(1, MOST_SEARCHES):
-        other = _of_chirality(random_vector(start, request.seed + search), request)
-        more = low_modes(operator, other, replace(request, number=1), found.vectors)
+        chirality = _of_chirality(random_vector(start, request.seed + search), request)
+        more = low_modes(operator, chirality, replace(request, number=1), modes.vectors)
         applications += more.applications
-        highest = float(found.values[-1])
+        highest = float(modes.values[-1])
         if more.values[0] >= highest - max(2 * request.tolerance * request.upper, SAME * highest):
-            return replace(found, applications=applications)
+            return replace(modes, applications=applications)
         vectors = start.like(count=request.number)
-        vectors.copy(found.vectors)
+        vectors.copy(modes.vectors)
         vectors.copy(more.vectors, 0, request.number - 1)
         values, residuals = rayleigh_ritz(operator, vectors)
-        found = LowModes(values, residuals, vectors, applications)
+        modes = LowModes(values, residuals, vectors, applications)
     raise ConvergenceError(
         f"There were still lower modes after {MOST_SEARCHES} searches; look for fewer of them."
     )
@@ -282,15 +282,17 @@ def modes_up_to(
     the other. The first one above the number is the lowest of them; no other is looked for.
     """
     single = replace(request, number=1)
-    found = low_modes(operator, start, single)
-    while found.values[-1] <= above:
-        other = _of_chirality(random_vector(start, request.seed + found.values.size), request)
-        more = low_modes(operator, other, single, found.vectors)
-        vectors = joined(found.vectors, more.vectors)
+    modes_up = low_modes(operator, start, single)
+    while modes_up.values[-1] <= above:
+        chirality = _of_chirality(
+            random_vector(start, request.seed + modes_up.values.size), request
+        )
+        more = low_modes(operator, chirality, single, modes_up.vectors)
+        vectors = joined(modes_up.vectors, more.vectors)
         values, residuals = rayleigh_ritz(operator, vectors)
-        applications = found.applications + more.applications + 2 * vectors.count
-        found = LowModes(values, residuals, vectors, applications)
-    return found
+        applications = modes_up.applications + more.applications + 2 * vectors.count
+        modes_up = LowModes(values, residuals, vectors, applications)
+    return modes_up
 
 
 def _of_chirality(vector: SpinorField, request: LowModeRequest) -> SpinorField:

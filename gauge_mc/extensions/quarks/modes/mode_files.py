@@ -111,7 +111,7 @@ def _residuals(
     image = v.like()
     apply = operator.apply(image, v)
     products = BasisProducts(vectors, v, 0, vectors.count)
-    found = np.zeros(len(values))
+    residuals = np.zeros(len(values))
     for n, value in enumerate(values):
         v.copy(vectors, n)
         deviation = products() - np.eye(len(values))[n]
@@ -119,8 +119,8 @@ def _residuals(
             return None
         apply()
         Combine(image, v)(1, -value)
-        found[n] = norms_of(image)[0]
-    return found
+        residuals[n] = norms_of(image)[0]
+    return residuals
 
 
 @dataclass(frozen=True)
@@ -210,13 +210,13 @@ class ModePath:
         shape = (*field.lattice.extents[::-1], SPINS, field.group.colours)
         if any(record.length != 16 * math.prod(shape) for record in records):
             raise file.refusal("a vector has the wrong length")
-        made = SpinorField.empty(field, "double", len(records), self.parity)
-        one = made.like(count=1)
+        vectors = SpinorField.empty(field, "double", len(records), self.parity)
+        one = vectors.like(count=1)
         for n, record in enumerate(records):
             data = file.read(record.offset, record.length).view(">c16").reshape(shape)
             one.restore(data.astype(np.complex128))
-            made.copy(one, 0, n)
-        return made
+            vectors.copy(one, 0, n)
+        return vectors
 
     def write(self, field: Field, numbers: Numbers, vectors: SpinorField | None) -> None:
         """Write modes, whose file appears complete or not at all; all processes must call this."""

@@ -281,8 +281,8 @@ class DomainWall(WallOperator, CoupledOperator):
         self.b, self.c = (w * (b + c) + b - c) / 2, (w * (b + c) - b + c) / 2
         roots, scale = np.sqrt(w), 2 * self.kappa
         self._k = Bidiagonal.of(self.b / roots, self.c / roots)
-        whole = Bidiagonal.of((self.b + scale) / roots, (self.c - scale) / roots)
-        self.diagonal_matrix = FifthMatrix(whole, self._k, self.quark_mass)
+        bidiagonal = Bidiagonal.of((self.b + scale) / roots, (self.c - scale) / roots)
+        self.diagonal_matrix = FifthMatrix(bidiagonal, self._k, self.quark_mass)
         self.sizes = self.diagonal_matrix.norm, 1 / self.diagonal_matrix.inverse.norm
         unit = Bidiagonal.diagonal(np.ones(ls))
         self._to_w = FifthProduct(FifthMatrix(self._k, unit, self.quark_mass))

@@ -297,15 +297,15 @@ class OverlapSolver:
 
         Errors of A are the smallest ones once a correction with larger ones has not sufficed.
         """
-        wanted = self.request.tolerance
+        tolerance = self.request.tolerance
         for _ in range(ATTEMPTS):
             before = self.residuals[mass]
-            left = before > wanted
+            left = before > tolerance
             if not left.any():
                 break
             self.updates += 1
             _set(self._rest, self._rest, left.astype(np.float64), 0)  # others stay as they are
-            reduction = max(LEAST_TOLERANCE, TIGHTER * wanted / float(before.max()))
+            reduction = max(LEAST_TOLERANCE, TIGHTER * tolerance / float(before.max()))
             self._improve((mass,), reduction, looser)
             self._times_adjoint(mass, y)
             _set(self._x, y, 1, 1)
@@ -315,10 +315,10 @@ class OverlapSolver:
                     break
                 looser = 0.0
         largest = float(self.residuals[mass].max())
-        if largest > wanted:
+        if largest > tolerance:
             raise ConvergenceError(
                 f"The residual for the mass {mass:g} does not become smaller than "
-                f"{largest:.2g} of the source, and the tolerance is {wanted:g}: "
+                f"{largest:.2g} of the source, and the tolerance is {tolerance:g}: "
                 "choose a larger tolerance, or a heavier quark."
             )
         y.copy(self._x)

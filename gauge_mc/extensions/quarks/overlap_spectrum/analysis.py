@@ -414,10 +414,10 @@ class OverlapSpectrumResult(DataResult[OverlapSpectrumSummary]):
             f"Largest bound of the error of D: {found.bound:.1e}.",
         ]
         if found.flow:
-            one = found.flow
+            flow = found.flow
             lines.append(
-                f"Q of the flow: {one.charge}, t/a² = {one.t:g}, on {one.configurations} "
-                f"configurations; rounded, it is not the index on {one.different:.0%} of them."
+                f"Q of the flow: {flow.charge}, t/a² = {flow.t:g}, on {flow.configurations} "
+                f"configurations; rounded, it is not the index on {flow.different:.0%} of them."
             )
         return "\n".join([*lines, *found.cautions])
 
@@ -566,5 +566,5 @@ def _cumulative(table: SpectrumTable, end: float) -> list[Mark]:
             marks.append(Stroke([0, *own, end], [0, *fractions, 1], style=style, text=text))
     said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
     centred: dict[str, Any] = {"ha": "center", "va": "center"}
-    nothing = Sketch(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
-    return marks or [nothing]
+    sketch = Sketch(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
+    return marks or [sketch]

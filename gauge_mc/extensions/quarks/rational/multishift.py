@@ -836,26 +836,29 @@ class ShiftedSystem:
     def _refine(self, wanted: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
         progress, bounds = self.progress, tolerance * norms
-        exact, found = np.full(self.b.replicas, self._inner == EXACT), self._residual_norms(shift)
+        exact, residual_norms = (
+            np.full(self.b.replicas, self._inner == EXACT),
+            self._residual_norms(shift),
+        )
         for _ in range(2 * ATTEMPTS):
-            due = progress.left(wanted & on_replicas(self.b, ~(found <= bounds)))
+            due = progress.left(wanted & on_replicas(self.b, ~(residual_norms <= bounds)))
             if not due.any():
-                return np.asarray(found / _positive(norms))
+                return np.asarray(residual_norms / _positive(norms))
             for inner, some, reach in ((LOWER, due & ~exact, REDUCTION), (EXACT, due & exact, 0.0)):
                 if some.any():
-                    targets = np.maximum(TIGHTER * bounds, reach * found)
+                    targets = np.maximum(TIGHTER * bounds, reach * residual_norms)
                     self._correct(some, inner, shift, targets)
-            before, found = found, self._residual_norms(shift)
-            slow = (before > bounds) & ~(found < SMALLER * before)
+            before, residual_norms = residual_norms, self._residual_norms(shift)
+            slow = (before > bounds) & ~(residual_norms < SMALLER * before)
             exact |= due & on_replicas(self.b, slow)
-        smallest = (found / _positive(norms)).reshape(self.b.replicas, -1).max(axis=1)
+        smallest = (residual_norms / _positive(norms)).reshape(self.b.replicas, -1).max(axis=1)
         for n in np.flatnonzero(progress.left(due)).tolist():
             progress.errors[n] = ConvergenceError(
                 f"The residual for the shift {shift:.3g} does not become smaller than "
                 f"{smallest[n]:.2g} of the source, and the tolerance is {tolerance:g}: choose a "
                 "larger tolerance."
             )
-        return np.asarray(found / _positive(norms))
+        return np.asarray(residual_norms / _positive(norms))
 
     def _correct(self, some: Mask, inner: str, shift: float, targets: Norms) -> None:
         """Add corrections on some replicas to the solution for a shift."""

@@ -472,13 +472,13 @@ def approximate(
     assert error is not None
     what = f"An error of {error:g} for x^{power:g} from {lower:g} to {upper:g}"
     for number in range(_poles_for(power, lower / upper, error), MOST_POLES + 1):
-        found = _partial_fractions(power, lower, upper, number)
-        if found.error <= error:
-            return found
-        if found.function.error <= error / 2:
+        partial_fractions = _partial_fractions(power, lower, upper, number)
+        if partial_fractions.error <= error:
+            return partial_fractions
+        if partial_fractions.function.error <= error / 2:
             raise UsageError(
                 f"{what} is out of reach, since rounding the coefficients leaves one of "
-                f"{found.error:.1e}; choose a larger error or a smaller range."
+                f"{partial_fractions.error:.1e}; choose a larger error or a smaller range."
             )
     raise UsageError(
         f"{what} needs more than {MOST_POLES} poles; choose a larger error or a smaller range."

@@ -80,17 +80,17 @@ class ConjugateGradients(Solver):
 
     def prepare_ahead(self) -> DeviceIterations:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
-        made = DeviceIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
-        step = Advance(self.r, self.q, found=made.factors(CURVATURE, c="STEP"))
-        found = made.factors(DIRECTION, a="ALPHA", b="BETA")
-        advance = AdvanceDirection(self.x, self.p, self.s, found=found)
-        take_curvature = made.take(CURVATURE, self._q_q.sums)
-        take_residual = made.take(RESIDUAL, step.sums)
-        take_direction = made.take(DIRECTION, self._s_s.sums)
-        apply_r = made.beside([take_residual], [self._apply_r, self._s_s.launch])
+        ahead = DeviceIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
+        step = Advance(self.r, self.q, found=ahead.factors(CURVATURE, c="STEP"))
+        factors = ahead.factors(DIRECTION, a="ALPHA", b="BETA")
+        advance = AdvanceDirection(self.x, self.p, self.s, found=factors)
+        take_curvature = ahead.take(CURVATURE, self._q_q.sums)
+        take_residual = ahead.take(RESIDUAL, step.sums)
+        take_direction = ahead.take(DIRECTION, self._s_s.sums)
+        apply_r = ahead.beside([take_residual], [self._apply_r, self._s_s.launch])
         first = self._apply_p, self._q_q.launch, take_curvature, partial(step, 0)
-        made.iterate = made.record(in_turn(*first, apply_r, take_direction, advance))
-        return made
+        ahead.iterate = ahead.record(in_turn(*first, apply_r, take_direction, advance))
+        return ahead
 
     def settle(self) -> None:
         """Add the last step to `x`; see `Solver.settle`."""
@@ -185,16 +185,16 @@ class BiCGstab(Solver):
             return None
         shadow, minimum, end = PARTS
         arithmetic = constants_of(BICGSTAB_COEFFICIENTS)[kind]
-        made = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
-        half_step = Combine(self.r, self.v, found=made.factors(shadow, b="HALF_STEP"))
-        found = made.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
-        step = Advance(self.r, self.t, self.x, self.p, self.shadow, found=found)
-        found = made.factors(end, a="BETA", c="BACK")
-        direction = Combine(self.p, self.r, self.v, found=found)
-        take_shadow = made.take(shadow, self._shadow_v.sums, MIXED)
-        take_minimum = made.take(minimum, self._t_r.sums, EVERY)
-        take_end = made.take(end, step.sums, EVERY)
+        ahead = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
+        half_step = Combine(self.r, self.v, found=ahead.factors(shadow, b="HALF_STEP"))
+        factors = ahead.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
+        step = Advance(self.r, self.t, self.x, self.p, self.shadow, found=factors)
+        factors = ahead.factors(end, a="BETA", c="BACK")
+        direction = Combine(self.p, self.r, self.v, found=factors)
+        take_shadow = ahead.take(shadow, self._shadow_v.sums, MIXED)
+        take_minimum = ahead.take(minimum, self._t_r.sums, EVERY)
+        take_end = ahead.take(end, step.sums, EVERY)
         first = self._apply_p, self._shadow_v.launch, take_shadow, partial(half_step, 1, 0)
         second = self._apply_r, self._t_r.launch, take_minimum, partial(step, 0)
-        made.iterate = made.record(in_turn(*first, *second, take_end, partial(direction, 0, 1)))
-        return made
+        ahead.iterate = ahead.record(in_turn(*first, *second, take_end, partial(direction, 0, 1)))
+        return ahead

@@ -232,8 +232,10 @@ class HadronFit(Fit):
     ) -> tuple[HadronCorrelators, MassSeries]:
         """Return the correlators of a table and the fits to them."""
         ranges = ranges_of(options)  # which refuses times before a table is read
-        found = read_hadron_correlators(table, self.correlators, options.get(SKIP.name, 0))
-        return found, self.series(found, ranges)
+        hadron_correlators = read_hadron_correlators(
+            table, self.correlators, options.get(SKIP.name, 0)
+        )
+        return hadron_correlators, self.series(hadron_correlators, ranges)
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> SpectrumResult:
         """Fit all hadrons of a table; see `Fit.carry_out`."""

@@ -230,8 +230,8 @@ class QuarkObservable(Observable):
 
         def measure(field: Field) -> list[Record]:
             solves = SolveRecords()
-            found = prepared._records(field, solves)
-            return RecordsOfTables(found, {SOLVES.name: solves, OPERATOR.name: solves.operators})
+            records = prepared._records(field, solves)
+            return RecordsOfTables(records, {SOLVES.name: solves, OPERATOR.name: solves.operators})
 
         return measure
 
@@ -336,11 +336,11 @@ class Baryons(Hadrons):
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all baryons of the group; see `Hadrons.correlators`."""
         if not self._has_three_colours:
-            for one, other in pairs_of(self.quarks.kinds):
-                yield from self._diquarks((one, other), quarks[one], quarks[other])
+            for pair, other in pairs_of(self.quarks.kinds):
+                yield from self._diquarks((pair, other), quarks[pair], quarks[other])
             return
-        for one, other in product(self.quarks.kinds, repeat=2):
-            yield from self._baryons((one, other), quarks[one], quarks[other])
+        for pair, other in product(self.quarks.kinds, repeat=2):
+            yield from self._baryons((pair, other), quarks[pair], quarks[other])
 
     def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[HadronCorrelator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""
@@ -475,9 +475,9 @@ class ResidualMassSums(QuarkObservable):
         return len(q.kinds) * len(q.sources) * q.lattice.t
 
     def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
-        for source, found in solutions(self.quarks, field, solves):
+        for source, solution in solutions(self.quarks, field, solves):
             label = self.quarks.label(source)
-            for quark, one in found.items():
+            for quark, one in solution.items():
                 if one.effective:
                     sums = _sums(one.effective)
                     for t, values in enumerate(zip(*sums, strict=True)):

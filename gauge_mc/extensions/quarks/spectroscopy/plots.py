@@ -127,12 +127,12 @@ def frames_of(
     They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
     many combinations of two quarks, only those of two equal quarks are returned.
     """
-    found: dict[str, list[tuple[MassSeries, HadronState]]] = {}
+    serieseseses: dict[str, list[tuple[MassSeries, HadronState]]] = {}
     for series in fits:
         for state, correlator in series.correlators.items():
             if state.at_rest and points(correlator):
-                found.setdefault(state.label, []).append((series, state))
-    usual = sorted(found, key=_place)
+                serieseseses.setdefault(state.label, []).append((series, state))
+    usual = sorted(serieseseses, key=_place)
     wanted = [name for x in chosen for name in usual if x in (name, name.rstrip("+-"))]
     for one in chosen:
         if not any(one in (name, name.rstrip("+-")) for name in usual):
@@ -144,7 +144,7 @@ def frames_of(
         name: pairs
         if len(pairs) <= MOST
         else [pair for pair in pairs if pair[1].quarks[0] == pair[1].quarks[1]][:MOST]
-        for name, pairs in ((name, found[name]) for name in (wanted if chosen else usual))
+        for name, pairs in ((name, serieseseses[name]) for name in (wanted if chosen else usual))
     }
 
 
@@ -185,12 +185,12 @@ def picture_of_frames(
             for series, state in pairs
             for mark in marks(series, state, looks[quarks(state)], shifts[quarks(state)])
         ]
-        one = Frame([*legend, *drawn], "", name, {"yscale": scale})
+        frame = Frame([*legend, *drawn], "", name, {"yscale": scale})
         legend = []
         if number > len(frames) - columns:  # the lowest frame of each column
             said = sideways if columns == 1 or number == len(frames) else ""
-            one = replace(one, x=f"$t/a${said}", finish=_finish_lowest)
-        made.append(one)
+            frame = replace(frame, x=f"$t/a${said}", finish=_finish_lowest)
+        made.append(frame)
     rows = math.ceil(len(frames) / columns)
     layout = {"nrows": rows, "ncols": columns, "sharex": True}
     height, width = HEAD + HEIGHT * rows, WIDTH * (1 + WIDER * (columns - 1))

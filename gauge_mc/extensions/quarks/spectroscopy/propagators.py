@@ -81,8 +81,8 @@ def propagators(
     GaugeError
         If a solution cannot be found with the residual that was asked for.
     """
-    for source, found in solutions(quarks, field, solves):
-        yield source, {quark: x.propagator for quark, x in found.items()}
+    for source, solution in solutions(quarks, field, solves):
+        yield source, {quark: x.propagator for quark, x in solution.items()}
 
 
 class QuarkSolution(NamedTuple):
@@ -212,9 +212,9 @@ def _low_modes(quarks: Quarks, operator: DiracOperator) -> Deflation | None:
     if not quarks.deflate:
         return None
     lines, began = _ProgressLines("low modes"), time.perf_counter()
-    found = reduced_modes(operator, quarks.deflate, quarks.stored_modes or None)
+    low_modes = reduced_modes(operator, quarks.deflate, quarks.stored_modes or None)
     lines(f"{quarks.deflate} at kappa = {operator.kappa:g}, in {time.perf_counter() - began:.1f} s")
-    return found
+    return low_modes
 
 
 def _solve_walls(

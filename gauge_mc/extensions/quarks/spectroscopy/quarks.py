@@ -116,8 +116,8 @@ class QuarkMasses(OptionItem):
     @property
     def parameters(self) -> dict[str, object]:
         """The parameters of the operator apart from the mass, by name."""
-        own = {p.name for p in self.operator_class.parameters}
-        return {name: value for name, value in self.values.items() if name in own}
+        names = {p.name for p in self.operator_class.parameters}
+        return {name: value for name, value in self.values.items() if name in names}
 
     @property
     def masses(self) -> tuple[float, ...]:

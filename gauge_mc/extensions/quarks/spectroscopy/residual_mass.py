@@ -193,5 +193,5 @@ def _residual_mass(
 
     m_res = plateau("m_res", table.ratio(quark))
     z_a = plateau("Z_A", table.renormalisation(quark))
-    one = ResidualMass(quark.m, quark.source, estimate(summed), *m_res, *z_a[:3])
-    return one, missing, summed
+    mass = ResidualMass(quark.m, quark.source, estimate(summed), *m_res, *z_a[:3])
+    return mass, missing, summed

@@ -294,14 +294,14 @@ def baryon_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     while that of negative parity is negligible there.
     """
     averaged = table.grouped(_baryon)
-    found = MassSeries()
+    series = MassSeries()
     for state in sorted(averaged, key=lambda x: -x.parity):
         correlator = _folded(table, averaged, state)
-        partner = found.masses.get(state._replace(parity=1))
+        partner = series.masses.get(state._replace(parity=1))
         if state.parity == -1 and partner:
             correlator = _without_partner(correlator, partner[0])
-        found.fit(state, correlator, ranges)
-    return found
+        series.fit(state, correlator, ranges)
+    return series
 
 
 def _folded(
@@ -346,16 +346,16 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
             "The table has no correlators with the matrices of mesons at source and sink; "
             "measure some."
         )
-    found = MassSeries()
+    series = MassSeries()
     for state, values in averaged.items():
-        found.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
+        series.fit(state, Correlator(table.sweeps, fold(values, 1), table.extent), ranges)
     for state, values in table.grouped(_axial).items():
-        if density := found.correlators.get(state):
+        if density := series.correlators.get(state):
             try:
-                found.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
+                series.pcac[state] = _pcac(state, density, fold(values, -1), ranges)
             except GaugeError as error:
-                found.left_out.append(MissingMass(f"PCAC mass, {describe(state)}", str(error)))
-    return found
+                series.left_out.append(MissingMass(f"PCAC mass, {describe(state)}", str(error)))
+    return series
 
 
 def _of_meson(labels: Mapping[str, Any]) -> QuarkParameters:

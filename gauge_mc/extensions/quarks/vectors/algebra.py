@@ -115,8 +115,8 @@ class _LaunchSet:
         self._fields = fields  # which own the memory
         first = next(field for field in fields.values() if field)
         self._devices = first.field.devices
-        own = first.launched if parity is None else parity
-        rows = math.prod(first.field.lattice.extents[2:]) * (2 if own == BOTH_PARITIES else 1)
+        launched = first.launched if parity is None else parity
+        rows = math.prod(first.field.lattice.extents[2:]) * (2 if launched == BOTH_PARITIES else 1)
         most = max(1, min(MOST_VECTORS if factors else MOST_ROWS, MOST_ROWS // rows))
         self._fifth = first.fifth or 1
         self._vectors = first.vectors
@@ -126,7 +126,7 @@ class _LaunchSet:
             for start in range(0, len(numbers), most)
         ]
         for n, group in product(range(len(first.slabs)), self._groups):
-            group.prepare(kernel, fields, factors, own, n, found[n] if found else OnDevice())
+            group.prepare(kernel, fields, factors, launched, n, found[n] if found else OnDevice())
 
     def launch(self, **factors: Factors) -> None:
         """Launch the kernel for all vectors."""
@@ -416,11 +416,11 @@ class AdvanceShifts:
         self._launches: list[tuple[int, Any, Launch]] = []
         for number, slab in enumerate(r.slabs):
             geometry = _vectors_as_replicas(slab.layout, 1).geometry
-            there = found[number] if found else OnDevice({"factors": 0})
+            device = found[number] if found else OnDevice({"factors": 0})
             for vector in range(r.vectors):
                 replica, own = divmod(vector, r.per_site)
                 owner, first = vector // (r.fifth or 1), replica * y.per_site + own
-                factors = there.factors["factors"]
+                factors = device.factors["factors"]
                 arguments = ADVANCE_SHIFTS.arguments(
                     slab.variant(r.storage.choice),
                     geometry=geometry,
@@ -430,7 +430,7 @@ class AdvanceShifts:
                     r=r.structure(slab, vector),
                     **{name: (0.0,) * MOST_SHIFTS for name in ("a", "b", "c")},
                     found=factors + owner * SUM_BYTES if found else 0,
-                    halted=there.halted,
+                    halted=device.halted,
                     shifts=shifts,
                     stride=r.per_site,
                     distance=r.count,

@@ -86,16 +86,16 @@ class BasisProducts:
     """
 
     def __init__(self, basis: SpinorField, w: SpinorField, number: int, count: int) -> None:
-        one = VectorView.of(w, number, count, repeated=True)
-        self._products = Multiply(one, VectorView.of(basis, 0, count))
+        view = VectorView.of(w, number, count, repeated=True)
+        self._products = Multiply(view, VectorView.of(basis, 0, count))
         self.norm2 = 0.0
         """The scalar product <w, w> of the last call."""
 
     def __call__(self) -> Numbers:
         """Return the products, of the shape (count,)."""
-        found = self._products()
-        self.norm2 = float(found.norm2[0])
-        return found.mixed
+        products = self._products()
+        self.norm2 = float(products.norm2[0])
+        return products.mixed
 
 
 class CombineBasis:

@@ -274,9 +274,9 @@ class SpinorField:
             If the array has the wrong shape, or for the reasons given in `empty`.
         """
         vectors = checked_vectors(field, array, fifth)
-        made = cls.empty(field, precision, len(vectors), parity, fifth)
-        made.restore(vectors)
-        return made
+        numpy = cls.empty(field, precision, len(vectors), parity, fifth)
+        numpy.restore(vectors)
+        return numpy
 
     def like(
         self, precision: str | None = None, parity: int | None = None, count: int | None = None

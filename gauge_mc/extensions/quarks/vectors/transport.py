@@ -87,9 +87,9 @@ def reals_of(number: int | None, group: Group) -> Reals:
     if number is None:
         return FEW_REALS
     if number not in forms:
-        known = in_words(map(str, sorted(forms)), "or")
+        words = in_words(map(str, sorted(forms)), "or")
         raise UsageError(
-            f"A link of {group.label} cannot be stored as {number} reals; choose {known}."
+            f"A link of {group.label} cannot be stored as {number} reals; choose {words}."
         )
     return forms[number]
 
