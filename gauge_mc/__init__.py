@@ -120,10 +120,10 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         from gauge_mc.registry import entry_points, similar
 
-        others = {entry.name: entry for entry in entry_points("gauge_mc")}
-        if name in others:
-            return others[name].load()
-        guess = similar(name, [*_HOMES, *others])
+        plugins = {entry.name: entry for entry in entry_points("gauge_mc")}
+        if name in plugins:
+            return plugins[name].load()
+        guess = similar(name, [*_HOMES, *plugins])
         words = f"; did you mean '{guess}'?" if guess else ""
         # Without the name, Python would add a guess of its own.
         raise AttributeError(f"module 'gauge_mc' has no attribute '{name}'{words}", name="")

@@ -59,13 +59,13 @@ class NotebookBar:
         self._total, self._unit, self._html = total, unit, display.HTML
         self._handle = display.display(self._html(self._bar(0, words)), display_id=True)
 
-    def show(self, done: int, words: str) -> None:
+    def show(self, count: int, words: str) -> None:
         """Show how much is done, with words beside it."""
-        self._handle.update(self._html(self._bar(done, words)))
+        self._handle.update(self._html(self._bar(count, words)))
 
-    def _bar(self, done: int, words: str) -> str:
+    def _bar(self, count: int, words: str) -> str:
         return (
-            f'<progress value="{done}" max="{self._total}" style="width: 20em"></progress> '
-            f'<span style="font-family: monospace; white-space: pre-wrap">{done}/{self._total} '
+            f'<progress value="{count}" max="{self._total}" style="width: 20em"></progress> '
+            f'<span style="font-family: monospace; white-space: pre-wrap">{count}/{self._total} '
             f"{escape(self._unit)}  {escape(words)}</span>"
         )

@@ -100,8 +100,8 @@ def extent_in_literature(goal: Goal, p: Parameters) -> tuple[float, str] | None:
     if p.algorithm.labels or not (names := [name for name in goal.box if name in scales]):
         return None  # the lengths are those without quarks
     length = scales[names[0]].length(p.beta)
-    why = f"{names[0]}/a = {length:.3g} ({scales[names[0]].source})"
-    return goal.box[names[0]] * length, why
+    reason = f"{names[0]}/a = {length:.3g} ({scales[names[0]].source})"
+    return goal.box[names[0]] * length, reason
 
 
 def beta_in_literature(goal: Goal, p: Parameters, extent: int) -> float | None:
@@ -175,8 +175,8 @@ class Determination:
         if self.number is None:
             return f"result: none, {self.ended}"
         goal = f", {percent(self.wanted)} wanted" if self.wanted else ""
-        known = not self.reached and math.isfinite(self.remaining)
-        more = f"; about {duration(self.remaining)} more to the goal" if known else ""
+        pending = not self.reached and math.isfinite(self.remaining)
+        more = f"; about {duration(self.remaining)} more to the goal" if pending else ""
         return f"result: {self.number} (error {percent(self.error)}{goal}), {self.ended}{more}"
 
 
@@ -206,11 +206,11 @@ class RunStudy:
     ) -> tuple[str | None, float]:
         """Continue up to a number of configurations."""
         values = {**self.values, "output": str(self.path), "configs": configs, **limit}
-        before, had = saved_updates(Run(self.path)), self.done
+        before, start = saved_updates(Run(self.path)), self.done
         p = RunRequest(values).parameters()
         with show_progress(p, Clock(before), console) as progress:
             result = generate(values, progress=False, on_update=progress)
-        if not (gained := self.done - had):
+        if not (gained := self.done - start):
             return result.stopped, math.nan
         # Without the start, and without measurements during the thermalisation.
         updating = result.times["update"] / (result.sweep - before) * p.separation
@@ -238,14 +238,14 @@ class ScanStudy(RunStudy):
         self, configs: int, limit: Mapping[str, Any], console: Console
     ) -> tuple[str | None, float]:
         """Continue the scan, and add couplings until none is missing; see `RunStudy.advance`."""
-        had, began, runs = self.done, clock.monotonic(), 0
+        start, began, runs = self.done, clock.monotonic(), 0
         values = {**self.values, "output": str(self.path), "configs": configs, **limit}
         result = scan(**values, progress=False)
         while not result.stopped and result.runs > runs:
             console.print(f"{result}, {duration(clock.monotonic() - began)}", soft_wrap=True)
             runs = result.runs
             result = scan(output=self.path, refine=True, skip=AUTO, progress=False, **limit)
-        gained = self.done - had
+        gained = self.done - start
         return result.stopped, (clock.monotonic() - began) / gained if gained else math.nan
 
 
@@ -278,8 +278,8 @@ class DeterminationPlan:
     @property
     def limit(self) -> dict[str, Any]:
         """The rest of the time as an option of runs and scans; empty if it is not limited."""
-        left = self.seconds - self.spent
-        return {"time_limit": f"0:0:{max(1, int(left))}"} if math.isfinite(left) else {}
+        remaining = self.seconds - self.spent
+        return {"time_limit": f"0:0:{max(1, int(remaining))}"} if math.isfinite(remaining) else {}
 
     def study(self) -> RunStudy:
         """Return the run or the scan, on a lattice that suits it."""
@@ -295,10 +295,10 @@ class DeterminationPlan:
         """Choose the lattice of a run, and return its name."""
         p = Parameters.from_values(values)
         if "lattice" not in values:
-            extent, why = extent_in_literature(self.goal, p) or self._by_pilot(p)
+            extent, reason = extent_in_literature(self.goal, p) or self._by_pilot(p)
             p = replace(p, lattice=lattice_of(extent, p.action.anisotropy))
             values["lattice"] = str(p.lattice)
-            words = f"{self.goal.name} needs an extent of {extent:.3g}, because {why}"
+            words = f"{self.goal.name} needs an extent of {extent:.3g}, because {reason}"
             self.console.print(f"{words}: {p.lattice} is taken.", soft_wrap=True)
         return p.name
 
@@ -338,8 +338,8 @@ class DeterminationPlan:
             look = pilot.look(study)
             reason = f" ({look.reason})" if look.reason else ""
             length = math.sqrt(look.number.value) if look.number else math.inf
-            if (needed := self.goal.box["√t₀"] * length) <= PILOT_RATIO * extent:
-                return needed, f"√t₀/a = {length:.3g} (pilot run {path})"
+            if (size := self.goal.box["√t₀"] * length) <= PILOT_RATIO * extent:
+                return size, f"√t₀/a = {length:.3g} (pilot run {path})"
         raise GaugeError(f"No pilot run tells the lattice{reason}; name one with --lattice.")
 
     def look(self, study: RunStudy) -> Look:
@@ -439,28 +439,28 @@ def _keywords() -> Iterator[inspect.Parameter]:
 
 
 def plan_of(
-    what: str,
+    quantity: str,
     error: float | str | None,
     time: float | str | None,
     values: Mapping[str, Any],
     progress: bool = True,
 ) -> DeterminationPlan:
     """Return the plan of a determination; see `determine`."""
-    if what not in goals():
-        raise UsageError(f"There is no number '{what}'{nearest(what, goals())}")
-    (fit, goal) = goals()[what]
+    if quantity not in goals():
+        raise UsageError(f"There is no number '{quantity}'{nearest(quantity, goals())}")
+    (fit, goal) = goals()[quantity]
     seconds = math.inf if time is None else parse_time(time, "--time")
     if error is None and math.isinf(seconds):
-        raise UsageError(f"{what} needs --error, --time or both, as in --error 1% --time 10m.")
+        raise UsageError(f"{quantity} needs --error, --time or both, as in --error 1% --time 10m.")
     if find_processes().size > 1:
         raise UsageError("gauge-mc determine is one process; start it without mpirun or srun.")
-    given = {name: value for name, value in values.items() if value is not None}
-    if refused := given.keys() & {*FIXED_OPTIONS}:
-        raise UsageError(f"{min(refused)} is chosen for {what}; leave it out.")
+    named = {name: value for name, value in values.items() if value is not None}
+    if refused := named.keys() & {*FIXED_OPTIONS}:
+        raise UsageError(f"{min(refused)} is chosen for {quantity}; leave it out.")
     options = {
-        option.name: given.pop(option.name) for option in goal.fit_options if option.name in given
+        option.name: named.pop(option.name) for option in goal.fit_options if option.name in named
     }
-    checked = named_values(None, given)
+    checked = named_values(None, named)
     console = Console(quiet=not progress or bool(checked.get("quiet")))
     limits = relative_error(error), seconds, clock.monotonic()
     return DeterminationPlan(fit, goal, options, checked, *limits, console)

@@ -29,9 +29,9 @@ def forget() -> None:
     _noted.clear()
 
 
-def check(what: str) -> None:
+def check(stage: str) -> None:
     """Raise an error if a signal has been noted."""
     if _noted:
         raise StoppedError(
-            f"Stopped by {_noted[0]} {what}; repeat the same command to begin or continue."
+            f"Stopped by {_noted[0]} {stage}; repeat the same command to begin or continue."
         )

@@ -61,14 +61,14 @@ class OptionItem:
     glued: ClassVar[str] = ":"
 
     def __init__(self, *leading: object, **options: object) -> None:
-        given = {**dict(zip(self.leading, leading, strict=False)), **options}
-        known = self.placed(given)
-        checked = check_options(known.values(), given, self.place(given))
+        named = {**dict(zip(self.leading, leading, strict=False)), **options}
+        declared = self.placed(named)
+        checked = check_options(declared.values(), named, self.place(named))
         for name, value in checked.items():
-            each = known[name].each
+            each = declared[name].each
             if each is not None and not _is_word(value):
-                checked[name] = known[name].numbers(value, READ[each])
-        usual = {name: x.usual for name, x in known.items() if x.usual is not None}
+                checked[name] = declared[name].numbers(value, READ[each])
+        usual = {name: x.usual for name, x in declared.items() if x.usual is not None}
         self.values: dict[str, Any] = {**usual, **checked}
         self.given = frozenset(checked)
         self.check()
@@ -84,17 +84,17 @@ class OptionItem:
         return ()
 
     @classmethod
-    def place(cls, given: Mapping[str, object]) -> str:
+    def place(cls, values: Mapping[str, object]) -> str:
         """Return words for a thing in messages, such as ``--quark domain-wall``."""
         if not cls.flag:
             return f"a {cls.kind}"
-        first = given.get(cls.leading[0]) if cls.leading else None
+        first = values.get(cls.leading[0]) if cls.leading else None
         return f"{cls.flag} {shortened(first)}" if isinstance(first, str) else cls.flag
 
     @classmethod
-    def placed(cls, given: Mapping[str, object]) -> dict[str, Option]:
+    def placed(cls, values: Mapping[str, object]) -> dict[str, Option]:
         """Return the options by name, as messages name them; see `place`."""
-        place = cls.place(given)
+        place = cls.place(values)
         return {option.name: replace(option, place=place) for option in cls.options()}
 
     def check(self) -> None:
@@ -117,18 +117,18 @@ class OptionItem:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a thing from text, in which names of options may have capital letters."""
-        known = {option.name: option for option in cls.options()}
+        declared = {option.name: option for option in cls.options()}
         words = [_in_lower_case(word.strip()) for word in re.split(cls.within, text)]
-        places = [known[name] for name in cls.leading]
+        places = [declared[name] for name in cls.leading]
         named = 0
-        while named < len(words) and places and not _is_named(words[named], known):
-            place, whole = places.pop(0), bool(re.fullmatch("[0-9]+", words[named]))
-            if whole == (place.kind is int):
+        while named < len(words) and places and not _is_named(words[named], declared):
+            place, integer = places.pop(0), bool(re.fullmatch("[0-9]+", words[named]))
+            if integer == (place.kind is int):
                 words[named] = f"{place.name}={words[named]}"
                 named += 1
         for word in words:
-            if not _is_named(word, known):
-                names = [x.written or x.name.replace("_", "-") for x in known.values()]
+            if not _is_named(word, declared):
+                names = [x.written or x.name.replace("_", "-") for x in declared.values()]
                 raise UsageError(
                     f"'{shortened(word)}' in '{shortened(text)}' is not of the form OPTION=VALUE; "
                     f"a {cls.kind} has {in_words(names)}."
@@ -159,14 +159,16 @@ class OptionItem:
     @cached_property
     def _text(self) -> str:
         words, options = [], self.options()
-        for one in options:
-            value = self.values.get(one.name)
-            if value is None or value == one.usual:
+        for option in options:
+            value = self.values.get(option.name)
+            if value is None or value == option.usual:
                 continue
             numbers = isinstance(value, tuple) and not isinstance(value, Items)
-            said = ",".join(map(str, value)) if numbers else str(value)
-            bare = one.name in self.leading
-            words.append(said if bare else one.name if value is True else f"{one.name}={said}")
+            text = ",".join(map(str, value)) if numbers else str(value)
+            bare = option.name in self.leading
+            words.append(
+                text if bare else option.name if value is True else f"{option.name}={text}"
+            )
         return self.glued.join(words)
 
     def __repr__(self) -> str:
@@ -210,9 +212,9 @@ def option_name(key: object) -> str:
     return str(key).replace("-", "_").lower()
 
 
-def _is_named(word: str, known: Mapping[str, Option]) -> bool:
+def _is_named(word: str, options: Mapping[str, Option]) -> bool:
     """Return whether a word gives an option by name."""
-    return "=" in word or word.replace("-", "_") in known
+    return "=" in word or word.replace("-", "_") in options
 
 
 def _is_word(value: object) -> bool:
@@ -246,9 +248,9 @@ class Configurable:
         lists = {option.name for option in self.options if option.items}
         return {name: str(value) if name in lists else value for name, value in self.values.items()}
 
-    def with_options(self, **given: object) -> Self:
+    def with_options(self, **values: object) -> Self:
         """Return the thing with values of its options, by name."""
-        checked = check_options(self.options, given, f"the {self.kind} {self.name}")
+        checked = check_options(self.options, values, f"the {self.kind} {self.name}")
         if not checked:
             return self
         configured = type(self)()
@@ -292,8 +294,8 @@ class Configurable:
     def tags(self, usual: str) -> list[str]:
         """Return words for names of directories: its name and its options, unless usual."""
         changed = self.changed
-        needed = [f"{value:.10g}" for name, value in changed.items() if name.usual is None]
-        words = [] if self.name == usual and not needed else [":".join([self.name, *needed])]
+        numbers = [f"{value:.10g}" for name, value in changed.items() if name.usual is None]
+        words = [] if self.name == usual and not numbers else [":".join([self.name, *numbers])]
         return words + [o.tagged(v) for o, v in changed.items() if o.usual is not None]
 
     def __repr__(self) -> str:
@@ -325,38 +327,38 @@ def chosen(registry: Registry[C], text: str) -> C:
     """
     name, *words = words_in_any_case(text, registry).split(":")
     registry.check(name, registry.kind)
-    thing, what = registry[name], f"The {registry.kind} {name}"
-    known = {option.name: option for option in thing.options}
+    thing, owner = registry[name], f"The {registry.kind} {name}"
+    options = {option.name: option for option in thing.options}
     names = [option.name for option in thing.options if option.usual is None]
-    given: dict[str, object] = {}
-    for word in _joined(words, known):
-        listed = known.get(word.partition("=")[0].strip())
+    values: dict[str, object] = {}
+    for word in _joined(words, options):
+        listed = options.get(word.partition("=")[0].strip())
         apart = word.partition if listed and listed.items else word.rpartition
         key, equals, value = apart("=")
-        if not equals and (not names or given):
+        if not equals and (not names or values):
             raise UsageError(
-                f"{what} has no parameter without a name; leave ':{shortened(word)}' out, or write "
-                f"{name}:OPTION=NUMBER."
+                f"{owner} has no parameter without a name; leave ':{shortened(word)}' out, or "
+                f"write {name}:OPTION=NUMBER."
             )
         option = key.strip() if equals else names[0]
-        kind = known[option].kind if option in known else str
+        kind = options[option].kind if option in options else str
         try:
-            given[option] = READ[kind](value)
+            values[option] = READ[kind](value)
         except ValueError:
             raise UsageError(
-                f"{what} has the option {flag_of(option)} with the value '{shortened(value)}', "
+                f"{owner} has the option {flag_of(option)} with the value '{shortened(value)}', "
                 f"which is not a number; write {name}:{option}=NUMBER."
             ) from None
-    return thing.with_options(**given)
+    return thing.with_options(**values)
 
 
-def _joined(words: list[str], known: Mapping[str, Option]) -> list[str]:
+def _joined(words: list[str], options: Mapping[str, Option]) -> list[str]:
     """Return the words, with those that belong to a list of things with options joined to it."""
-    found: list[str] = []
+    joined: list[str] = []
     for word in words:
-        last = known.get(found[-1].partition("=")[0].strip()) if found else None
-        if last and last.items and word.partition("=")[0].strip() not in known:
-            found[-1] += f":{word}"
+        last = options.get(joined[-1].partition("=")[0].strip()) if joined else None
+        if last and last.items and word.partition("=")[0].strip() not in options:
+            joined[-1] += f":{word}"
         else:
-            found.append(word)
-    return found
+            joined.append(word)
+    return joined

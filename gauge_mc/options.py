@@ -174,10 +174,10 @@ class Option(Number):
             words = " or ".join((self._kind_in_words, *self.instead))
             raise ValueError(f"'{shortened(text)}' is not {words}.") from error
 
-    def same_meaning(self, other: Option) -> bool:
+    def same_meaning(self, option: Option) -> bool:
         """Return whether another option differs from this one in its default at most."""
-        return self == other or replace(self, usual=None, default=OWN_DEFAULT) == replace(
-            other, usual=None, default=OWN_DEFAULT
+        return self == option or replace(self, usual=None, default=OWN_DEFAULT) == replace(
+            option, usual=None, default=OWN_DEFAULT
         )
 
     @property
@@ -229,22 +229,22 @@ class Option(Number):
         if not isinstance(text, str):
             return text
         try:
-            found = listed(text, read)
+            values = listed(text, read)
         except ValueError:
             raise UsageError(
                 f"{self.called} is '{shortened(text)}'; give one number, or several with commas "
                 "between them."
             ) from None
-        for one in found:
-            self._check_number(one)
-        return found
+        for x in values:
+            self._check_number(x)
+        return values
 
     def _check_number(self, value: float) -> None:
         finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)
-        allowed = self.least <= value <= self.most
-        if not finite or not allowed or (self.inside and value in (self.least, self.most)):
-            said = f"{value:g}" if isinstance(value, float) else quoted(value)
-            raise UsageError(f"{self.called} is {said}; {self.wanted}.")
+        bounded = self.least <= value <= self.most
+        if not finite or not bounded or (self.inside and value in (self.least, self.most)):
+            text = f"{value:g}" if isinstance(value, float) else quoted(value)
+            raise UsageError(f"{self.called} is {text}; {self.wanted}.")
 
     @property
     def _kind_in_words(self) -> str:
@@ -281,8 +281,8 @@ def _said(value: float | str) -> str:
 
 def _bound(bound: float) -> str:
     """Return a bound as text, a whole number with all its digits."""
-    whole = math.isfinite(bound) and bound == int(bound)
-    return str(int(bound)) if whole else f"{bound:g}"
+    integer = math.isfinite(bound) and bound == int(bound)
+    return str(int(bound)) if integer else f"{bound:g}"
 
 
 def flag_of(name: str) -> str:
@@ -306,11 +306,11 @@ def merged(owners: Owners) -> tuple[Option, ...]:
     optionses: dict[str, tuple[Option, str]] = {}
     for owner, options in owners:
         for option in options:
-            there, first = optionses.setdefault(option.name, (option, owner))
-            if there == option:
+            shared, first = optionses.setdefault(option.name, (option, owner))
+            if shared == option:
                 continue
-            if there.same_meaning(option):
-                optionses[option.name] = replace(there, usual=None, default=OWN_DEFAULT), first
+            if shared.same_meaning(option):
+                optionses[option.name] = replace(shared, usual=None, default=OWN_DEFAULT), first
             else:
                 both = f"{first} and {owner}" if first != owner else f"{owner}, twice,"
                 raise GaugeError(
@@ -330,13 +330,13 @@ def check_options(
     options: Iterable[Option], values: Mapping[str, object], whose: str
 ) -> dict[str, Any]:
     """Return the options that were given, with values converted to their types."""
-    known = {option.name: option for option in options}
-    given = {name: value for name, value in values.items() if value is not None}
-    for name, value in given.items():
-        if name not in known:
-            raise _unknown(name, known.values(), whose)
-        given[name] = _converted(known[name], value)
-    return given
+    declared = {option.name: option for option in options}
+    converted = {name: value for name, value in values.items() if value is not None}
+    for name, value in converted.items():
+        if name not in declared:
+            raise _unknown(name, declared.values(), whose)
+        converted[name] = _converted(declared[name], value)
+    return converted
 
 
 def check_declared(
@@ -349,10 +349,10 @@ def check_declared(
             replace(option, place=place).checked(value)
 
 
-def _unknown(name: str, known: Iterable[Option], whose: str) -> UsageError:
+def _unknown(name: str, options: Iterable[Option], whose: str) -> UsageError:
     """Return the error for an option that does not exist."""
-    placed = any(x.place for x in known)
-    words = [(x.written or x.name) if x.place else x.flag for x in known]
+    placed = any(x.place for x in options)
+    words = [(x.written or x.name) if x.place else x.flag for x in options]
     flag = name if placed else flag_of(name)
     return UsageError(f"{flag} is not an option of {whose}{nearest(flag, words)}")
 
@@ -398,8 +398,8 @@ def _numbers(option: Option, value: object) -> tuple[object, ...]:
             option.checked(item)
             numbers.append(option.each(item))
         else:
-            what = "a whole number" if option.each is int else "a number"
-            raise UsageError(f"{option.called} is {quoted(value)}; give {what}, or several.")
+            kind = "a whole number" if option.each is int else "a number"
+            raise UsageError(f"{option.called} is {quoted(value)}; give {kind}, or several.")
     if not numbers:
         raise UsageError(f"{option.called} is empty; give a value, or leave the option out.")
     return tuple(numbers)
@@ -412,31 +412,31 @@ def parse_options(
     where: str = "after the interval between measurements",
 ) -> dict[str, Any]:
     """Return the options that text such as ``to=6.5`` gives, or ``slices`` for a flag."""
-    known = {option.name: option for option in options}
-    found: dict[str, Any] = {}
-    for word in _joined(words, known):
+    declared = {option.name: option for option in options}
+    values: dict[str, Any] = {}
+    for word in _joined(words, declared):
         key, equals, text = word.partition("=")
         name = key.strip().replace("-", "_")
-        if name not in known:
-            raise _unknown(name, known.values(), whose)
-        if name in found and not known[name].repeated:
-            said = known[name].written or name
-            raise UsageError(f"{whose} has the option {said} twice; give it once.")
-        value = _parsed(known[name], text.strip(), bool(equals), whose, where)
-        found[name] = (*found.get(name, ()), value) if known[name].repeated else value
-    return found
+        if name not in declared:
+            raise _unknown(name, declared.values(), whose)
+        if name in values and not declared[name].repeated:
+            form = declared[name].written or name
+            raise UsageError(f"{whose} has the option {form} twice; give it once.")
+        value = _parsed(declared[name], text.strip(), bool(equals), whose, where)
+        values[name] = (*values.get(name, ()), value) if declared[name].repeated else value
+    return values
 
 
 def within(
     folder: Path, options: Iterable[Option], words: Iterable[str], whose: str, advice: str
 ) -> tuple[str, ...]:
     """Return options as text, in which folders that are written lie in another folder."""
-    known = {option.name: option for option in options}
-    found = []
-    for word in _joined(words, known):
+    declared = {option.name: option for option in options}
+    texts = []
+    for word in _joined(words, declared):
         key, equals, text = word.partition("=")
         name = key.strip().replace("-", "_")
-        if equals and name in known and known[name].folder:
+        if equals and name in declared and declared[name].folder:
             path = Path(text.strip())
             if path.is_absolute() or ".." in path.parts:
                 raise UsageError(
@@ -444,11 +444,11 @@ def within(
                     f"{advice}."
                 )
             word = f"{name}={folder / path}"
-        found.append(word)
-    return tuple(found)
+        texts.append(word)
+    return tuple(texts)
 
 
-def _joined(words: Iterable[str], known: Mapping[str, Option]) -> list[str]:
+def _joined(words: Iterable[str], options: Mapping[str, Option]) -> list[str]:
     """Return the words, with colons that belong to a text, as in ``smear=ape:polar``, put back.
 
     A word without a value that is like no flag belongs to the text before it.
@@ -456,10 +456,10 @@ def _joined(words: Iterable[str], known: Mapping[str, Option]) -> list[str]:
     joined: list[str] = []
     for word in words:
         option = (
-            known.get(joined[-1].partition("=")[0].strip().replace("-", "_")) if joined else None
+            options.get(joined[-1].partition("=")[0].strip().replace("-", "_")) if joined else None
         )
         flag = word.strip().replace("-", "_")
-        stray = "=" not in word and not difflib.get_close_matches(flag, known, n=1)
+        stray = "=" not in word and not difflib.get_close_matches(flag, options, n=1)
         if stray and option and option.kind is str:
             joined[-1] += f":{word}"
         else:
@@ -467,17 +467,17 @@ def _joined(words: Iterable[str], known: Mapping[str, Option]) -> list[str]:
     return joined
 
 
-def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> object:
+def _parsed(option: Option, text: str, has_value: bool, whose: str, where: str) -> object:
     """Return the value of an option that is given as text; a flag has none."""
-    if option.kind is bool and not given:
+    if option.kind is bool and not has_value:
         return True
     called = option.called if option.place else f"{whose}: {option.flag}"
     name = option.written or option.name
     end = f" {where}" if where else ""
-    if option.kind is bool or not given:
-        wanted = "no value" if option.kind is bool else "a value"
+    if option.kind is bool or not has_value:
+        requirement = "no value" if option.kind is bool else "a value"
         form = name if option.kind is bool else f"{name}=VALUE"
-        raise UsageError(f"{called} needs {wanted}; write {form}{end}.")
+        raise UsageError(f"{called} needs {requirement}; write {form}{end}.")
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
             f"{option.called} has {len(text)} characters; give at most {MOST_CHARACTERS}{end}."
@@ -485,9 +485,9 @@ def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> o
     try:
         return option.checked(option.read(text))
     except ValueError:
-        what = "a whole number" if option.kind is int else "a number"
+        kind = "a whole number" if option.kind is int else "a number"
         raise UsageError(
-            f"{called} is '{shortened(text)}', but needs {what}; write {name}=VALUE{end}."
+            f"{called} is '{shortened(text)}', but needs {kind}; write {name}=VALUE{end}."
         ) from None
 
 

@@ -126,10 +126,10 @@ def _functions(name: str, packages: dict[str, str]) -> Iterator[tuple[str, CodeT
     """Yield the functions and methods of a qualified name in the modules of plug-ins."""
     for module, content in [*sys.modules.items()]:
         if package := packages.get(module.partition(".")[0]):
-            one: Any = content
+            member: Any = content
             for part in name.split("."):
-                one = getattr(one, part, None)
-            code = getattr(one, "__code__", None)
+                member = getattr(member, part, None)
+            code = getattr(member, "__code__", None)
             if isinstance(code, CodeType):
                 yield package, code
 
@@ -153,7 +153,7 @@ class PluginOption(Plugin, Protocol):
     def flag(self) -> str:
         """The option on the command line."""
 
-    def same_meaning(self, other: Any) -> bool:
+    def same_meaning(self, option: Any) -> bool:
         """Return whether another option of this name means the same."""
 
 
@@ -392,10 +392,13 @@ class Registry(Mapping[str, T], Generic[T]):
             shared = any(kind is self and x for kind, _, x in met)
             if option.name in Registry.reserved and not (shared or self._alone):
                 yield f"{option.flag} has the name of an option of the program itself"
-            for kind, name, same in met:
-                own = kind is self
-                if not ((same and (own or self._alone)) or (self._alone if own else shared)):
-                    meaning = "is also one" if same else "has another meaning than that"
+            for kind, name, identical in met:
+                own_kind = kind is self
+                if not (
+                    (identical and (own_kind or self._alone))
+                    or (self._alone if own_kind else shared)
+                ):
+                    meaning = "is also one" if identical else "has another meaning than that"
                     owner = f"{kind.kind} {name} of the package {kind.package_name(name)}"
                     yield f"{option.flag} {meaning} of the {owner}"
 
@@ -425,16 +428,16 @@ def check_attributes(thing: object, base: type) -> None:
         if isinstance(thing, type) and not annotation.startswith("ClassVar"):
             continue
         kind = annotation.removeprefix("ClassVar[").removesuffix("]")
-        found = inspect.getattr_static(thing, name, None)
-        if found is None:
+        attribute = inspect.getattr_static(thing, name, None)
+        if attribute is None:
             raise ValueError(f"has no {name}; declare {name}, of the type {kind}")
-        if isinstance(found, property | cached_property):
+        if isinstance(attribute, property | cached_property):
             continue
-        if kind == "str" and not (isinstance(found, str) and found.strip()):
-            raise ValueError(f"has the {name} {found!r}; declare a text that is not empty")
-        words = isinstance(found, tuple) and all(isinstance(x, str) for x in found)
+        if kind == "str" and not (isinstance(attribute, str) and attribute.strip()):
+            raise ValueError(f"has the {name} {attribute!r}; declare a text that is not empty")
+        words = isinstance(attribute, tuple) and all(isinstance(x, str) for x in attribute)
         if kind == "tuple[str, ...]" and not words:
-            raise ValueError(f"has the {name} {found!r}; declare a tuple of texts")
+            raise ValueError(f"has the {name} {attribute!r}; declare a tuple of texts")
 
 
 @cache
@@ -445,26 +448,28 @@ def demanded(base: type) -> dict[str, str]:
     constructor of a data class sets are among them.
     """
     annotations: dict[str, str] = {}
-    for one in reversed(base.__mro__):
-        own = vars(one).get("__annotations__", {})
-        annotations |= {name: str(kind) for name, kind in own.items() if not name.startswith("_")}
+    for owner in reversed(base.__mro__):
+        declared = vars(owner).get("__annotations__", {})
+        annotations |= {
+            name: str(kind) for name, kind in declared.items() if not name.startswith("_")
+        }
     return {name: kind for name, kind in annotations.items() if not hasattr(base, name)}
 
 
-def similar(word: str, known: Iterable[str]) -> str:
+def similar(word: str, words: Iterable[str]) -> str:
     """Return the most similar of the known words, or an empty text if none is similar.
 
     Short words with a wrong letter still match, but not ``topology`` and ``polyakov`` or ``delete``
     and ``generate``. A part between dashes, such as ``wilson``, stands for the only word that has
     it. Leading dashes, which all options share, make none similar.
     """
-    bare = {plain(x): x for x in reversed([*known])}
-    wanted = plain(word)
-    having = [x for x in bare if wanted in x.split("-")]
-    cutoff = SIMILARITY if len(wanted) > SHORT else SHORT_SIMILARITY
-    match = difflib.get_close_matches(wanted, bare, n=1, cutoff=cutoff)
-    found = match or (having if len(having) == 1 else [])
-    return bare[found[0]] if found else ""
+    bare = {plain(x): x for x in reversed([*words])}
+    target = plain(word)
+    having = [x for x in bare if target in x.split("-")]
+    cutoff = SIMILARITY if len(target) > SHORT else SHORT_SIMILARITY
+    match = difflib.get_close_matches(target, bare, n=1, cutoff=cutoff)
+    matches = match or (having if len(having) == 1 else [])
+    return bare[matches[0]] if matches else ""
 
 
 SIMILARITY, SHORT_SIMILARITY = 0.65, 0.5
@@ -483,13 +488,13 @@ MOST_NAMES = 12
 """Number of names above which a message does not list them."""
 
 
-def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
+def nearest(word: str, choices: Iterable[str], where: str = "--help") -> str:
     """Return the end of a message about an unknown word: what is meant, or all words."""
-    known = list(known)
-    if not known:
+    choices = list(choices)
+    if not choices:
         return "."
-    dashes = "--" if known[0].startswith("--") else ""
-    names = {plain(x) for x in known}
+    dashes = "--" if choices[0].startswith("--") else ""
+    names = {plain(x) for x in choices}
     meanings = [
         f"'{dashes}{meaning}'"
         for meaning, words in WORDS.items()
@@ -497,30 +502,30 @@ def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
     ]
     if meanings and plain(word) not in names:
         return f"; here it is {in_words(meanings, 'or')}."
-    if match := similar(in_any_case(word, known), known):
+    if match := similar(in_any_case(word, choices), choices):
         return f"; did you mean '{match}'?"
-    if len(known) > MOST_NAMES:
+    if len(choices) > MOST_NAMES:
         return f"; {where} lists all."
-    return f"; choose {in_words(known, 'or')}."
+    return f"; choose {in_words(choices, 'or')}."
 
 
-def in_any_case(word: str, known: Iterable[str]) -> str:
+def in_any_case(word: str, words: Iterable[str]) -> str:
     """Return the known word that differs from a word only in case, or else the word itself."""
-    known = list(known)
-    alike = [x for x in known if x.casefold() == word.casefold()]
-    return alike[0] if word not in known and len(alike) == 1 else word
+    words = list(words)
+    alike = [x for x in words if x.casefold() == word.casefold()]
+    return alike[0] if word not in words and len(alike) == 1 else word
 
 
-def words_in_any_case(text: str, known: Iterable[str], separator: str = "") -> str:
+def words_in_any_case(text: str, words: Iterable[str], separator: str = "") -> str:
     """Return a text in which known words, given in any case, are as they are written.
 
     A word ends at a colon, after which its options follow.
     """
-    known = list(known)
+    words = list(words)
 
-    def corrected(one: str) -> str:
-        word, colon, options = one.partition(":")
-        return in_any_case(word, known) + colon + options
+    def corrected(part: str) -> str:
+        word, colon, options = part.partition(":")
+        return in_any_case(word, words) + colon + options
 
     return separator.join(map(corrected, text.split(separator) if separator else [text]))
 

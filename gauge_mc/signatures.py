@@ -60,9 +60,9 @@ class LateSignature(inspect.Signature):
     def parameters(self) -> Any:
         """All parameters by name."""
         if self._found is None:
-            own = [*self._own.parameters.values()]
-            assert own.pop().kind is inspect.Parameter.VAR_KEYWORD
-            self._found = inspect.Signature([*own, *self.looked_up]).parameters
+            declared = [*self._own.parameters.values()]
+            assert declared.pop().kind is inspect.Parameter.VAR_KEYWORD
+            self._found = inspect.Signature([*declared, *self.looked_up]).parameters
         return self._found
 
     @property
@@ -175,16 +175,16 @@ SIMPLE: dict[Any, tuple[Any, str, str]] = {
 
 def checks_types(function: F) -> F:
     """Let a function refuse arguments of other types than its signature declares."""
-    own = inspect.signature(function)
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         try:
-            arguments = own.bind_partial(*args, **options).arguments
+            arguments = signature.bind_partial(*args, **options).arguments
         except TypeError:  # Python says it better when the function is called
             arguments = {}
         for name, value in arguments.items():
-            _check(function, own.parameters[name], value)
+            _check(function, signature.parameters[name], value)
         return function(*args, **options)
 
     return checked  # type: ignore[return-value]
@@ -196,10 +196,10 @@ def _check(function: Callable[..., Any], parameter: inspect.Parameter, value: ob
         return  # these are checked where they are declared
     hint = _hint(parameter.annotation, function)
     values = value if parameter.kind is inspect.Parameter.VAR_POSITIONAL else (value,)
-    for one in values:  # type: ignore[attr-defined]
-        if not _accepts(hint, one):
+    for element in values:  # type: ignore[attr-defined]
+        if not _accepts(hint, element):
             raise UsageError(
-                f"{parameter.name} of {_name(function)} is {quoted(one)}; give "
+                f"{parameter.name} of {_name(function)} is {quoted(element)}; give "
                 f"{in_words(_words(hint), 'or')}."
             )
 

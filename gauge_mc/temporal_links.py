@@ -69,8 +69,8 @@ def make_temporal_links(name: str) -> TemporalLinks | None:
     if name == NO_TEMPORAL_LINKS:
         return None
     if name not in TEMPORAL_LINKS:
-        known = [*TEMPORAL_LINKS, NO_TEMPORAL_LINKS]
-        raise UsageError(f"--temporal: there are no temporal links '{name}'{nearest(name, known)}")
+        names = [*TEMPORAL_LINKS, NO_TEMPORAL_LINKS]
+        raise UsageError(f"--temporal: there are no temporal links '{name}'{nearest(name, names)}")
     return TEMPORAL_LINKS[name]()
 
 

@@ -72,6 +72,6 @@ def check_slabs(measure: Callable[[Field], ArrayLike], group: str = "su3") -> No
     AssertionError
         If it does not, as if halos were not exchanged.
     """
-    one, *others = (np.asarray(measure(random_field(group, slabs))) for slabs in (1, 2, 3))
-    for other in others:
-        np.testing.assert_array_equal(other, one)
+    reference, *divided = (np.asarray(measure(random_field(group, slabs))) for slabs in (1, 2, 3))
+    for values in divided:
+        np.testing.assert_array_equal(values, reference)

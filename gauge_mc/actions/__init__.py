@@ -68,8 +68,8 @@ class Colouring:
 
     def colours(self, lattice: Lattice) -> int:
         """Return the number of colours on a lattice; 0 if parities are enough."""
-        others = any(n % 4 for n in lattice.extents)
-        return self._number("OTHER_COLOURS" if others else "COLOURS")
+        irregular = any(n % 4 for n in lattice.extents)
+        return self._number("OTHER_COLOURS" if irregular else "COLOURS")
 
     def _number(self, name: str) -> int:
         return constants(self.choice.header)[name]
@@ -230,9 +230,9 @@ class Action(Configurable, ABC):
         UsageError
             If there is none for the loops that the action declares.
         """
-        for one in COLOURINGS:
-            if self.loops and self.loops.keys() <= {*one.loops}:
-                return one
+        for candidate in COLOURINGS:
+            if self.loops and self.loops.keys() <= {*candidate.loops}:
+                return candidate
         raise UsageError(
             f"No colouring follows from the loops of the action {self.name}; declare one as its "
             "attribute colouring."
@@ -264,8 +264,8 @@ class Action(Configurable, ABC):
 
     def scales_at(self, group: Group, beta: float) -> list[LengthScale]:
         """Return the lengths that are known at a coupling, on an isotropic lattice."""
-        known = [scale for scale in self.scales if scale.group == group.name and not self.factors]
-        return [x for x in known if x.least <= beta <= x.most]
+        scales = [scale for scale in self.scales if scale.group == group.name and not self.factors]
+        return [x for x in scales if x.least <= beta <= x.most]
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order of their updates; each link is in one set.
@@ -333,16 +333,16 @@ class Coupling:
     def metadata(self) -> dict[str, str]:
         """Entries for the headers of tables that state the action beyond its name."""
         factors = self.action.factors
-        own = self.action.metadata(self.beta)
+        entries = self.action.metadata(self.beta)
         if not factors:
-            return own
+            return entries
         xi0 = f"{self.action.anisotropy:.12g}"
         formula = (
             f"{self.action.formula}; loops in space times 1 / xi0, loops with links along t times "
             f"xi0, xi0 = {xi0}"
         )
         space, time = (f"{self.beta * factor:.10g}" for factor in factors.values())
-        return {**own, "formula": formula, "beta_space": space, "beta_time": time}
+        return {**entries, "formula": formula, "beta_space": space, "beta_time": time}
 
     def coefficients(self, group: Group) -> Mapping[str, float]:
         """Return the members of ``Coefficients`` in the header of the action."""
@@ -452,8 +452,8 @@ class RectangleAction(Action):
 
     def metadata(self, beta: float) -> dict[str, str]:
         """Return the formula, and the coupling in the other usual convention."""
-        other = f"{beta * (1 - 8 * self.c1):.10g} (the factor of the plaquettes)"
-        return {"formula": self.formula, "beta_c0": other}
+        rescaled = f"{beta * (1 - 8 * self.c1):.10g} (the factor of the plaquettes)"
+        return {"formula": self.formula, "beta_c0": rescaled}
 
 
 NAME, BETA_IS = "action", "beta_is"

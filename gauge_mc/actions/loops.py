@@ -251,8 +251,8 @@ class LuscherWeisz(Action):
         The latter is beta times c0 + 8 c1 + 8 c2, with c0 = 1: the action of a plane wave of long
         wavelength in units of that of the plaquettes.
         """
-        whole = beta * (1 + 8 * self.c1 + 8 * self.c2)
-        return {"formula": self.formula, "beta_sum": f"{whole:.10g} (beta (1 + 8 c1 + 8 c2))"}
+        rescaled = beta * (1 + 8 * self.c1 + 8 * self.c2)
+        return {"formula": self.formula, "beta_sum": f"{rescaled:.10g} (beta (1 + 8 c1 + 8 c2))"}
 
 
 ACTIONS.register(LuscherWeisz())

@@ -81,8 +81,8 @@ def trajectory_parts(
         for group in groups:
             group.begin_actions(group.start)()
 
-    for one in groups:
-        one.update_halos()
+    for dynamics in groups:
+        dynamics.update_halos()
     draw()
     kicks, chains = _kicks(moves, {gauge_level}), len(randoms)
     force = GaugeSteps(groups)
@@ -133,10 +133,10 @@ def _term_parts(
             call()
             count = max(int(group.terms[number].iterations.max()) for group in groups)
             essential = bool(count) or name != "drawn"
-            given = f"{term.title} {name}", call, calls, essential, count
-            yield UpdatePart.of(*given, chains=len(randoms))
-    taken = _kicks(moves, {term.level for term in terms}) + 2
-    yield UpdatePart.of("links of quarks", links, taken, chains=len(randoms))
+            arguments = f"{term.title} {name}", call, calls, essential, count
+            yield UpdatePart.of(*arguments, chains=len(randoms))
+    views = _kicks(moves, {term.level for term in terms}) + 2
+    yield UpdatePart.of("links of quarks", links, views, chains=len(randoms))
 
 
 def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
@@ -164,8 +164,8 @@ class GaugeSteps:
         away: list[Move] = [Kick(SIZE), Drift(SIZE)]
         way = [*away, *away, *away, Kick(SIZE)]
         self._plans = [group.plan([[GAUGE]], [way] * group.chains) for group in groups]
-        for one, plan in zip(groups, self._plans, strict=True):
-            one.begin(plan, Failures())()
+        for dynamics, plan in zip(groups, self._plans, strict=True):
+            dynamics.begin(plan, Failures())()
 
     def __call__(self, times: int) -> None:
         """Do so many of them, without halo exchanges."""
@@ -286,13 +286,13 @@ FAILED = Column("failed", int, "1 if a solver has failed, so that ΔH is not kno
 def columns_of(term: RunMonomial) -> tuple[Column, ...]:
     """Return the columns of a term of the action besides the gauge action."""
     iterations = Column("iterations", int, "Iterations of its solvers in the trajectory.")
-    found = (
+    columns = (
         Column("force", float, "Root mean square of its force |F| over links and kicks."),
         Column("largest_force", float, "Largest force |F| on a link in the trajectory."),
         *([iterations] if term.kind.solves else []),
         *term.kind.columns,
     )
-    return tuple(replace(x, name=f"{x.name}_{term.title}") for x in found)
+    return tuple(replace(x, name=f"{x.name}_{term.title}") for x in columns)
 
 
 class HybridMonteCarlo(Algorithm):
@@ -490,12 +490,12 @@ class HybridMonteCarlo(Algorithm):
             levels[term.level].append(term.title)
         levels[gauge_level(self.levels)].append(GAUGE)
         groups, parts = [], self._groups(field)
-        made = self._dynamics(field, couplings, randoms, parts)
-        for some, dynamics in zip(parts, made, strict=True):
+        dynamicses = self._dynamics(field, couplings, randoms, parts)
+        for some, dynamics in zip(parts, dynamicses, strict=True):
             tuners = [self._tuner(tuning) for tuning in tunings[some]]
             numbers = [tuning.numbers for tuning in tunings[some]]
-            given = self.scales, self.values[LENGTH.name], randoms[some], tuners, numbers
-            groups.append(MovingChains(dynamics, levels, *given, self.values[FAILURES.name]))
+            arguments = self.scales, self.values[LENGTH.name], randoms[some], tuners, numbers
+            groups.append(MovingChains(dynamics, levels, *arguments, self.values[FAILURES.name]))
 
         def update() -> Records:
             for group, some in zip(groups, parts, strict=True):
@@ -532,8 +532,8 @@ class HybridMonteCarlo(Algorithm):
         for some in parts:
             count = some.stop - some.start
             links = field if len(couplings) == 1 else field.part(some.start, count)
-            given = links, couplings[some], randoms[some], make, replicas
-            dynamicses[count] = MolecularDynamics(*given, dynamicses.get(count))
+            arguments = links, couplings[some], randoms[some], make, replicas
+            dynamicses[count] = MolecularDynamics(*arguments, dynamicses.get(count))
             yield dynamicses[count]
 
     def parts(
@@ -555,32 +555,32 @@ class HybridMonteCarlo(Algorithm):
             self.least_steps,
         )
 
-    def _record(self, field: Field, one: Outcome) -> tuple[Value, ...]:
+    def _record(self, field: Field, outcome: Outcome) -> tuple[Value, ...]:
         """Return the row of the table for a trajectory."""
-        action = one.action / field.lattice.sites
-        kinetic = one.kinetic / (field.lattice.links * field.group.dimension)
-        forces = one.forces
+        action = outcome.action / field.lattice.sites
+        kinetic = outcome.kinetic / (field.lattice.links * field.group.dimension)
+        forces = outcome.forces
         terms = self.terms
         names = [GAUGE, *(term.title for term in terms)]
         sizes = [
             (forces.mean(name), forces.largest(name)) if forces else (0.0, 0.0) for name in names
         ]
-        found = zip(terms, sizes[1:], one.iterations, one.measured, strict=True)
-        own = [
+        rows = zip(terms, sizes[1:], outcome.iterations, outcome.measured, strict=True)
+        entries = [
             (*size, *([count] if term.kind.solves else []), *values)
-            for term, size, count, values in found
+            for term, size, count, values in rows
         ]
         failed = [int(forces is None)] if self._solves else []
         return (
-            one.change,
-            int(one.accepted),
-            one.probability,
-            one.steps,
+            outcome.change,
+            int(outcome.accepted),
+            outcome.probability,
+            outcome.steps,
             action,
             kinetic,
             *sizes[0],
             *failed,
-            *(value for values in own for value in values),
+            *(value for values in entries for value in values),
         )
 
 

@@ -284,20 +284,20 @@ def fit_curve(
     A step that increases chi2 is halved until it does not. Weights and errors are those of
     `fit_linear`.
     """
-    here = np.asarray(start, dtype=np.float64)
+    parameters = np.asarray(start, dtype=np.float64)
     points, largest = Points.of(series, tau_int, correlated), float(np.abs(series).max())
     chi2 = np.inf
     for _ in range(MOST_STEPS):
-        values, slopes = _at(curve, here)
+        values, slopes = _at(curve, parameters)
         if not np.isfinite(slopes).all():
             break
         fit = points.fit(slopes, values)
-        if not np.allclose(fit.projection @ slopes, np.eye(here.size), atol=INDEPENDENT):
+        if not np.allclose(fit.projection @ slopes, np.eye(parameters.size), atol=INDEPENDENT):
             break
         step = fit.projection @ (points.mean - values)
-        if (np.abs(step) <= CONVERGED * np.maximum(np.abs(here), 1)).all():
-            return CurveFit(here + (series - values) @ fit.projection.T, fit)
-        here, chi2 = _descend(curve, here, step, chi2, points, largest)
+        if (np.abs(step) <= CONVERGED * np.maximum(np.abs(parameters), 1)).all():
+            return CurveFit(parameters + (series - values) @ fit.projection.T, fit)
+        parameters, chi2 = _descend(curve, parameters, step, chi2, points, largest)
     raise no_fit()
 
 
@@ -313,18 +313,18 @@ def _at(curve: Curve, parameters: Array) -> tuple[Array, Array]:
 
 
 def _descend(
-    curve: Curve, here: Array, step: Array, chi2: float, points: Points, largest: float
+    curve: Curve, parameters: Array, step: Array, chi2: float, points: Points, largest: float
 ) -> tuple[Array, float]:
     """Return the parameters after a step, halved until chi2 does not increase, and chi2 there.
 
     `largest` is the largest modulus of the data.
     """
     for _ in range(MOST_HALVINGS):
-        values = _at(curve, here + step)[0]
+        values = _at(curve, parameters + step)[0]
         if (np.abs(values) < LARGEST * largest).all():
             changed = points.chi2(values)
             if changed <= chi2 * (1 + CONVERGED):
-                return here + step, changed
+                return parameters + step, changed
         step = step / 2
     raise no_fit()
 
@@ -392,8 +392,8 @@ FAR = 4.0
 
 def _quantile(probability: float, weights: Array, values: Array, errors: Array) -> float:
     """Return a quantile of a sum of normal distributions."""
-    normal, chosen = load("scipy.special").ndtr, weights > 0
-    weights, values, errors = weights[chosen], values[chosen], errors[chosen]
+    normal, positive = load("scipy.special").ndtr, weights > 0
+    weights, values, errors = weights[positive], values[positive], errors[positive]
     low, high = float((values - 9 * errors).min()), float((values + 9 * errors).max())
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -417,8 +417,8 @@ def scatter(weights: Array, values: Array) -> Array:
 def covariance_of(series: Array, errors: Array) -> Array:
     """Return the covariance matrix with the given errors and the correlations of the series."""
     scatter = series.std(axis=0)
-    known = (errors > 0) & (scatter > 0)
-    scale = np.divide(errors, scatter, out=np.zeros_like(errors), where=known)
+    mask = (errors > 0) & (scatter > 0)
+    scale = np.divide(errors, scatter, out=np.zeros_like(errors), where=mask)
     unit = (series - series.mean(axis=0)) * scale
     return np.asarray(unit.T @ unit / len(unit))
 

@@ -285,14 +285,14 @@ class Correlator:
 
         The second state has the mass m + d and the amplitude A b.
         """
-        one = self.curve(t)
+        curve = self.curve(t)
 
         def of(parameters: Array) -> tuple[Array, Array]:
             log, mass, weight, gap = parameters
-            ground, slopes = one(np.array([log, mass]))
-            excited, others = one(np.array([log, mass + np.exp(gap)]))
-            both, by_gap = ground + weight * excited, weight * np.exp(gap) * others[:, 1]
-            by_mass = slopes[:, 1] + weight * others[:, 1]
+            ground, slopes = curve(np.array([log, mass]))
+            excited, upper_slopes = curve(np.array([log, mass + np.exp(gap)]))
+            both, by_gap = ground + weight * excited, weight * np.exp(gap) * upper_slopes[:, 1]
+            by_mass = slopes[:, 1] + weight * upper_slopes[:, 1]
             return both, np.stack([both, by_mass, excited, by_gap], axis=1)
 
         return of
@@ -317,9 +317,9 @@ class Correlator:
         precision[np.isnan(mass)] = np.nan
         bias = (errors[2:] ** 2 - errors[1:-1] ** 2) / (2 * slope)
         wider = np.sqrt(1 + (SKEWNESS * precision) ** 2)
-        series, nothing = mass - bias + change * wider, np.zeros(1, dtype=np.int64)
+        series, origin = mass - bias + change * wider, np.zeros(1, dtype=np.int64)
         shaped = series[:, np.newaxis], precision[np.newaxis]
-        return EffectiveEnergies("", self.sweeps, nothing, np.zeros(1), 1, *shaped)
+        return EffectiveEnergies("", self.sweeps, origin, np.zeros(1), 1, *shaped)
 
     def _solve(self, ratio: Array, half: Array) -> tuple[Array, Array]:
         """Return the masses with ln C(t)/C(t + 1) = ratio, and the derivative of ratio by them."""

@@ -83,14 +83,14 @@ class TableSeries:
 def read_series(
     tables: Tables,
     columns: TableColumns,
-    what: str,
+    subject: str,
     skip: Skips = 0,
     fewest: int = MIN_CONFIGURATIONS,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
     """Read a table whose configurations all have the same elements, or those of several chains."""
     chains = [
-        series_of(read_table(path, columns.words), str(path), columns, what, last, rows)
+        series_of(read_table(path, columns.words), str(path), columns, subject, last, rows)
         for path, last in _each(tables, skip)
     ]
     return joined_series(chains, fewest)
@@ -103,8 +103,8 @@ def read_rows(
     pairs = _each(tables, skip)
     chains = [read_table(path, words).after(last, str(path)) for path, last in pairs]
     first = chains[0]
-    for (path, _), other in zip(pairs[1:], chains[1:], strict=True):
-        _check_alike(pairs[0][0], path, _difference(first, other))
+    for (path, _), table in zip(pairs[1:], chains[1:], strict=True):
+        _check_alike(pairs[0][0], path, _difference(first, table))
     columns = {name: np.concatenate([chain[name] for chain in chains]) for name in first}
     sweeps = (np.unique(next(iter(chain.columns.values()))) for chain in chains)
     names = _names([str(path) for path, _ in pairs])
@@ -121,9 +121,9 @@ def _each(tables: Tables, skip: Skips) -> list[tuple[Path, int]]:
 def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries:
     """Return the series of chains of one ensemble, one after the other."""
     first = chains[0]
-    for other in chains[1:]:
-        difference = _difference(first, other) or _other_rows(first, other)
-        _check_alike(first.source, other.source, difference)
+    for series in chains[1:]:
+        difference = _difference(first, series) or _other_rows(first, series)
+        _check_alike(first.source, series.source, difference)
     sweeps = [chain.sweeps for chain in chains]
     joined = replace(
         first,
@@ -146,51 +146,51 @@ def _names(sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(sources) if len(sources) > 1 else ()
 
 
-def _check_alike(first: str | Path, other: str | Path, difference: str) -> None:
+def _check_alike(first: str | Path, second: str | Path, difference: str) -> None:
     if difference:
         raise GaugeError(
-            f"{first} and {other} differ in {difference}, so that they are not chains of one "
+            f"{first} and {second} differ in {difference}, so that they are not chains of one "
             "ensemble; name those that are, or fit them with --separate."
         )
 
 
-def _difference(first: TableSeries | TableData, other: TableSeries | TableData) -> str:
+def _difference(first: TableSeries | TableData, second: TableSeries | TableData) -> str:
     """Return in which entry of the header or columns tables differ, if they must not."""
-    for key in sorted((first.header.keys() | other.header.keys()).difference(OF_A_CHAIN)):
-        stated = [table.header.get(key, "none") for table in (first, other)]
+    for key in sorted((first.header.keys() | second.header.keys()).difference(OF_A_CHAIN)):
+        stated = [table.header.get(key, "none") for table in (first, second)]
         if stated[0] != stated[1]:
             return f"'{key}' ({' and '.join(stated)})"
-    names = [{*table.columns} for table in (first, other)]
+    names = [{*table.columns} for table in (first, second)]
     return f"the columns {', '.join(sorted(names[0] ^ names[1]))}" if names[0] != names[1] else ""
 
 
-def _other_rows(first: TableSeries, other: TableSeries) -> str:
-    same = (np.array_equal(column, other.index[name]) for name, column in first.index.items())
-    return "" if all(same) else f"the rows of {first.what} of every configuration"
+def _other_rows(first: TableSeries, second: TableSeries) -> str:
+    matches = (np.array_equal(column, second.index[name]) for name, column in first.index.items())
+    return "" if all(matches) else f"the rows of {first.what} of every configuration"
 
 
 def series_of(
     table: TableData,
     source: str,
     columns: TableColumns,
-    what: str,
+    subject: str,
     skip: int = 0,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
     """Return the columns of a table whose configurations all have the same elements."""
-    columns.check(table, source, what)
+    columns.check(table, source, subject)
     table = table.after(skip, source)
-    chosen = rows(table) if rows else np.ones(len(table), bool)
-    if not chosen.any():
-        raise GaugeError(f"{source} has no rows of {what}; measure {what} first.")
-    kept = {
-        column.name: table[column.name][chosen].astype(column.kind, copy=False)
+    mask = rows(table) if rows else np.ones(len(table), bool)
+    if not mask.any():
+        raise GaugeError(f"{source} has no rows of {subject}; measure {subject} first.")
+    arrays = {
+        column.name: table[column.name][mask].astype(column.kind, copy=False)
         for column in columns
         if column.name in table.columns
     }
-    elements = [kept.pop(name) for name in columns.indices if name in kept]
-    sweeps, index, order = arranged(table[SWEEP][chosen], elements, source, what)
-    for name, values in kept.items():
+    elements = [arrays.pop(name) for name in columns.indices if name in arrays]
+    sweeps, index, order = arranged(table[SWEEP][mask], elements, source, subject)
+    for name, values in arrays.items():
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DamagedError(
                 f"{source} is damaged: its column '{name}' contains a value that is not a number."
@@ -198,33 +198,33 @@ def series_of(
     names = (name for name in columns.indices if name in table.columns)
     return TableSeries(
         source,
-        what,
+        subject,
         table.header,
         sweeps,
         Replicas.of(sweeps),
         dict(zip(names, index, strict=True)),
-        {name: values[order] for name, values in kept.items()},
+        {name: values[order] for name, values in arrays.items()},
     )
 
 
 def arranged(
-    sweeps: NDArray[Any], index: Sequence[NDArray[Any]], source: str, what: str
+    sweeps: NDArray[Any], index: Sequence[NDArray[Any]], source: str, subject: str
 ) -> tuple[Integers, list[NDArray[Any]], Integers]:
     """Return the place of every element of every configuration in a table."""
     numbers, at = np.unique(sweeps, return_inverse=True)
     codes = [np.unique(x, return_inverse=True)[1] for x in index]
     shape = [int(code.max()) + 1 for code in codes]
     flat = np.ravel_multi_index(codes, shape) if codes else np.zeros(len(at), np.int64)
-    _, first, which = np.unique(flat, return_index=True, return_inverse=True)
+    _, first, element = np.unique(flat, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     rows = np.full((numbers.size, order.size), -1, np.int64)
-    rows[at, place[which]] = np.arange(len(at))
+    rows[at, place[element]] = np.arange(len(at))
     bad = (rows < 0).any(axis=1) | (np.bincount(at) != order.size)
     if bad.any():
         raise GaugeError(
             f"{source} is incomplete: configuration {numbers[np.argmax(bad)]} does not have the "
-            f"same rows of {what} as the others, each once; measure {what} again."
+            f"same rows of {subject} as the others, each once; measure {subject} again."
         )
     return np.asarray(numbers, np.int64), [x[first[order]] for x in index], rows

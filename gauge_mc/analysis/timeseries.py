@@ -161,11 +161,11 @@ def estimate(
     if tau_exp is not None:
         tau = max(tau, _with_tail(gamma, x.size, tau_exp))
     tau_error = 2 * tau * math.sqrt(max(float(shares[1:].sum()) + 0.5 - tau, 0.0) / x.size)
-    found = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
-    if not found.reliable:
+    average = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
+    if not average.reliable:
         unsure = tau_error / tau if tau > UNCORRELATED else 0.0
-        found = replace(found, error=found.error * math.sqrt(1 + unsure / 2))
-    return found.compared(partial(_largest_growth, parts, tau_exp))
+        average = replace(average, error=average.error * math.sqrt(1 + unsure / 2))
+    return average.compared(partial(_largest_growth, parts, tau_exp))
 
 
 def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
@@ -177,16 +177,18 @@ def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
     the relative error of tau_int.
     """
     x = np.asarray(series, dtype=np.float64)
-    found = estimate(x, tau_exp=tau_exp)
-    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
+    average = estimate(x, tau_exp=tau_exp)
+    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not average.error > 0:
         return 1.0
-    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
+    largest, precision = 1.0, average.tau_int_error / (2 * average.tau_int)
     for count in LEAST_BINS * np.array([1, 2, 4, 8]):
         length = x.size // count
         if length >= LEAST_IN_A_BIN:
             bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
-            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
-            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
+            ratio = float(bins.std(ddof=1) / math.sqrt(count) / average.error)
+            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(
+                precision, 1 / math.sqrt(2 * (count - 1))
+            ):
                 largest = max(largest, ratio)
     return largest
 
@@ -256,8 +258,8 @@ def autocovariance(*chains: ArrayLike, spacings: Sequence[int] = ()) -> NDArray[
         power = np.abs(np.fft.rfft(part - mean, 2 * longest)) ** 2
         products[: count * step : step] += np.fft.irfft(power)[:count]
         pairs[: count * step : step] += np.maximum(part.size - np.arange(count), 0)
-    seen = pairs > 0
-    return np.interp(lags, lags[seen], products[seen] / pairs[seen])
+    paired = pairs > 0
+    return np.interp(lags, lags[paired], products[paired] / pairs[paired])
 
 
 def _steps(chains: int, spacings: Sequence[int]) -> list[int]:
@@ -358,9 +360,9 @@ class Estimate:
 
     def compared(self, growth: Callable[[], float]) -> Estimate:
         """Return this estimate with a function that compares its error with that of long bins."""
-        found = replace(self)
-        vars(found)["_growth"] = growth
-        return found
+        average = replace(self)
+        vars(average)["_growth"] = growth
+        return average
 
     def format(self) -> str:
         """Return the value with its error in brackets, such as ``0.65215(8)``."""
@@ -429,8 +431,8 @@ class Estimate:
         width, decimals, kind = match.groups()
         text = self.format()
         if kind:
-            written = with_decimals if kind == "f" else with_exponent
-            text = written(self.value, self.error, int(decimals))
+            formatter = with_decimals if kind == "f" else with_exponent
+            text = formatter(self.value, self.error, int(decimals))
         return format(text, width)
 
     def __str__(self) -> str:
@@ -579,8 +581,8 @@ LARGEST_BIAS = 0.5
 
 def bin_length(samples: int, tau_int: float) -> int:
     """Return the length of a jackknife bin: `TAUS_IN_A_BIN` tau_int, but at least 20 bins."""
-    wanted = math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau_int))
-    return int(max(1, min(wanted, samples // LEAST_BINS)))
+    length = math.ceil(TAUS_IN_A_BIN * np.nan_to_num(tau_int))
+    return int(max(1, min(length, samples // LEAST_BINS)))
 
 
 def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
@@ -656,10 +658,10 @@ def _candidate(x: NDArray[np.float64]) -> int:
     """
     if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
         return 0
-    left = np.arange(x.size, x.size - x.size // 2, -1)
+    counts = np.arange(x.size, x.size - x.size // 2, -1)
     later = (x - x[x.size // 2 :].mean())[::-1]
-    first, second = (np.cumsum(later**n)[::-1][: left.size] / left for n in (1, 2))
-    return int(np.argmin((second - first**2) / left))
+    first, second = (np.cumsum(later**n)[::-1][: counts.size] / counts for n in (1, 2))
+    return int(np.argmin((second - first**2) / counts))
 
 
 def _counted(x: NDArray[np.float64], count: int, deviation: float) -> int:
@@ -862,5 +864,5 @@ class Replicas:
         """Return the cautions of `caution_series` about every chain, which several name."""
         parts = zip(*map(self.split, (sweeps, *series)), strict=True)
         places = [f"{name}: " for name in self.names] or [""] * len(self.lengths)
-        found = zip(places, map(caution_series, *zip(*parts, strict=True)), strict=True)
-        return [place + words for place, x in found for words in x]
+        by_chain = zip(places, map(caution_series, *zip(*parts, strict=True)), strict=True)
+        return [place + words for place, x in by_chain for words in x]

@@ -129,15 +129,15 @@ class BenchPlan:
             raise UsageError(
                 f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
             )
-        others = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
-        kinds = {"--observables": self.observables, **others}
+        extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
+        kinds = {"--observables": self.observables, **extras}
         kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
-        chosen = [flag for flag, kind in kinds.items() if kind]
-        if len(chosen) > 1:
+        flags = [flag for flag, kind in kinds.items() if kind]
+        if len(flags) > 1:
             raise UsageError(
-                f"A benchmark times one of {in_words(chosen)} at a time; give only one of them."
+                f"A benchmark times one of {in_words(flags)} at a time; give only one of them."
             )
-        if self.action and chosen and not self.hmc:
+        if self.action and flags and not self.hmc:
             raise UsageError(
                 "--action and its options are for the times of updates; leave them out, or leave "
                 f"out {in_words(flag for flag in kinds if flag != '--hmc')}."
@@ -148,9 +148,9 @@ class BenchPlan:
             raise UsageError("--chains is for --hmc; add it, or leave out --chains.")
         for kind in BENCH_KINDS.values():
             kind.check(self.others)
-        if self.updates and chosen:
+        if self.updates and flags:
             raise UsageError(
-                f"Names are for the times of updates and of --observables; leave out {chosen[0]}, "
+                f"Names are for the times of updates and of --observables; leave out {flags[0]}, "
                 "or leave them out."
             )
         if self.updates:
@@ -183,16 +183,16 @@ class BenchPlan:
             If a name is unknown, or a value is invalid.
         """
         named = {name: value for name, value in values.items() if value is not None}
-        acting, others = (
+        acting, extras = (
             {option.name: named.pop(option.name) for option in options if option.name in named}
             for options in (couplings(), kind_options())
         )
         fields = {field.name for field in dataclasses.fields(cls)} - {"others"}
         if unknown := named.keys() - fields:
-            known = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
+            names = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
             name = min(unknown)
-            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
-        named["others"] = check_options(kind_options(), others, "benchmarks")
+            raise UsageError(f"There is no parameter '{name}'{nearest(name, names)}")
+        named["others"] = check_options(kind_options(), extras, "benchmarks")
         if "action" in named or acting:
             action = named.get("action", defaults.ACTION)
             action = action if isinstance(action, Action) else parse(action)

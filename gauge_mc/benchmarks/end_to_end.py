@@ -143,14 +143,14 @@ class _Timing:
         number = round(4 * SECONDS / max(separation * update, each))
         number = max(FEWEST_CONFIGS, min(number, MOST_CONFIGS))
         run = self._new_run()
-        wanted = replace(p, configs=number, separation=separation, format=defaults.FORMAT)
-        self._carry_out([(run, wanted)])
+        parameters = replace(p, configs=number, separation=separation, format=defaults.FORMAT)
+        self._carry_out([(run, parameters)])
         paths = sorted(run.configs().values())
         # The time at which a file gets its name. The first ones wait for nothing.
         times = [path.stat().st_ctime for path in paths][2:]
         seconds = (times[-1] - times[0]) / (len(times) - 1)
-        what = f"run, a configuration every {separation} updates"
-        yield self._line(what, separation * p.links_per_update / seconds, "sweeps")
+        title = f"run, a configuration every {separation} updates"
+        yield self._line(title, separation * p.links_per_update / seconds, "sweeps")
         files = f"its files, every {separation} updates"
         yield self._line(files, self.config_bytes / seconds, "disk")
         self._stored = paths[-1]
@@ -196,12 +196,12 @@ class _Timing:
     def batches(self) -> Iterator[Line]:
         """Time one small lattice, and batches of small lattices."""
         busy = BACKENDS[self._devices.devices[0].backend].busy_sites
-        for extents, wanted in BATCHES:
+        for extents, chains in BATCHES:
             lattice = Lattice.parse(extents)
-            for number in dict.fromkeys((1, min(wanted, max(1, busy // lattice.sites)))):
-                what = f"{extents}, {'alone' if number == 1 else f'{number} together'}"
+            for number in dict.fromkeys((1, min(chains, max(1, busy // lattice.sites)))):
+                title = f"{extents}, {'alone' if number == 1 else f'{number} together'}"
                 rate = self._rate(self._small(lattice, number))
-                yield self._line(f"{what}, measured", rate, "sweeps")
+                yield self._line(f"{title}, measured", rate, "sweeps")
 
     def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
         """Return the parameters of runs on a small lattice."""

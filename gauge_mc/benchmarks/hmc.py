@@ -140,8 +140,8 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     batch = thermal(p, devices, chains)
     field, randoms = batch.field, [chain.random for chain in batch.chains]
     couplings = [p.coupling] * chains
-    known = list(algorithm.parts(field, couplings, randoms))
-    bench = bench.of(2 + len(known))
+    untimed = list(algorithm.parts(field, couplings, randoms))
+    bench = bench.of(2 + len(untimed))
 
     def timed(part: UpdatePart) -> float:
         bench.begin(part.name)
@@ -149,21 +149,21 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
 
     flow = flow_of(p.action)
     stage = timed(UpdatePart("stages", flow_steps(field.replicas[0], flow))) / STAGES
-    parts = [(x, timed(x)) for x in known]
-    known.clear()  # which frees their memory
+    parts = [(x, timed(x)) for x in untimed]
+    untimed.clear()  # which frees their memory
     tunings = [Tuning() for _ in randoms]
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
     trajectory = UpdatePart.of("trajectory", update)
-    whole = timed(trajectory)
-    used = energy_of(devices, trajectory.call, bench.seconds, whole)
+    total = timed(trajectory)
+    used = energy_of(devices, trajectory.call, bench.seconds, total)
 
     def part_time(part: UpdatePart, seconds: float) -> PartTime:
-        share, solving = part.calls * seconds / whole, (part.essential, part.iterations)
+        share, solving = part.calls * seconds / total, (part.essential, part.iterations)
         return PartTime(part.name, part.calls, seconds, share, *solving, part.chains)
 
-    what = *bench.heading, p.precision, p.action.said, str(algorithm), p.lattice.links, chains
+    heading = *bench.heading, p.precision, p.action.said, str(algorithm), p.lattice.links, chains
     times = [part_time(*pair) for pair in parts]
-    return HmcTime(*what, flow.name, stage, whole, times, used.joules, used.source)
+    return HmcTime(*heading, flow.name, stage, total, times, used.joules, used.source)
 
 
 def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
@@ -181,12 +181,12 @@ def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
 
 def flow_of(action: Action) -> Flow:
     """Return the flow with the staples of an action, or else the Wilson flow."""
-    same = (x for x in FLOWS.values() if x.action == action.choice and not x.corrected)
-    return next(same, FLOWS[FLOW])
+    matching = (x for x in FLOWS.values() if x.action == action.choice and not x.corrected)
+    return next(matching, FLOWS[FLOW])
 
 
 def flow_steps(field: Field, flow: Flow) -> Callable[[int], object]:
     """Return a function that does steps of a flow."""
-    made = GradientFlow(flow, field)
-    made.start(field)
-    return UpdatePart.of("step", partial(made.step, FLOW_STEP)).call
+    gradient_flow = GradientFlow(flow, field)
+    gradient_flow.start(field)
+    return UpdatePart.of("step", partial(gradient_flow.step, FLOW_STEP)).call

@@ -184,16 +184,16 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     if another != usual:
         items += _updates(field, another, generator, first)
     items += _observables(field, names)
-    others = [name for name in GENERATORS if name != plan.rng]
+    generators = [name for name in GENERATORS if name != plan.rng]
     rest = _other_algorithms(field, usual, generator, left_out)
-    count = len(items) + len(others) + len(ALGORITHMS) - 1
+    count = len(items) + len(generators) + len(ALGORITHMS) - 1
     if names:
         items = [item for item in items if item.name.partition(", ")[0] in names]
-        others, rest, count = [], iter(()), len(items)
+        generators, rest, count = [], iter(()), len(items)
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
     bench = bench.of(count)
-    by_generator = _other_generators(field, beta, others, plan.luxury, left_out)
+    by_generator = _other_generators(field, beta, generators, plan.luxury, left_out)
     for item in chain(items, by_generator, rest):
         bench.begin(item.name)
         median, spread = seconds_of(devices, item.call, bench.seconds)
@@ -239,12 +239,12 @@ def timed_observables() -> list[type[Observable]]:
 def check_update_names(names: Sequence[str]) -> None:
     """Refuse names that neither an update of the usual algorithm nor an observable has."""
     updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
-    known = sorted([*updates, *(o.name for o in timed_observables())])
+    valid = sorted([*updates, *(o.name for o in timed_observables())])
     for name in names:
-        if name not in known:
+        if name not in valid:
             raise UnknownNameError(
                 f"There is no update or observable '{shortened(name)}' whose speed bench "
-                f"measures{nearest(name, known)}"
+                f"measures{nearest(name, valid)}"
             )
 
 
@@ -255,10 +255,10 @@ def _updates(
     action = coupling.action
     usual = coupling == Coupling.of(coupling.beta)
     moved = _links_moved(field, coupling)
-    for one in algorithm.timed(field, coupling, generator):
-        name = one.name if usual else f"{one.name}, {action.said}"
-        yield KernelTimer(name, one.call, moved if one.visits_links else None, one.registers)
-        if usual and one.name == defaults.ALGORITHM and len(field.layouts) > 1:
+    for part in algorithm.timed(field, coupling, generator):
+        name = part.name if usual else f"{part.name}, {action.said}"
+        yield KernelTimer(name, part.call, moved if part.visits_links else None, part.registers)
+        if usual and part.name == defaults.ALGORITHM and len(field.layouts) > 1:
             # Timed directly after the sweep, because clock rates drift.
             yield from _exchanges(field, coupling, generator, algorithm, moved)
 
@@ -275,21 +275,21 @@ def _exchanges(
     apart = replace(field)
     exchange = HaloExchange(field.devices, field.slabs, ())
     vars(apart)["halo"] = lambda depth=1: exchange
-    alone = next(algorithm.timed(apart, coupling, generator))
-    yield KernelTimer(WITHOUT_EXCHANGE, alone.call, moved, alone.registers)
+    sweep = next(algorithm.timed(apart, coupling, generator))
+    yield KernelTimer(WITHOUT_EXCHANGE, sweep.call, moved, sweep.registers)
     share = 4 * len(field.layouts) / field.lattice.t
     yield KernelTimer(EXCHANGE, partial(_exchange, field), share)
 
 
 def _observables(field: Field, names: Sequence[str]) -> Iterator[KernelTimer]:
     """Yield those with these names, or all that return one record and do not take long."""
-    for one in timed_observables():
-        if names and one.name not in names:
+    for timed in timed_observables():
+        if names and timed.name not in names:
             continue
-        observable, kernel = one.for_lattice(field.lattice), one.main_kernel
+        observable, kernel = timed.for_lattice(field.lattice), timed.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
         call = partial(_record, observable, field)
-        yield KernelTimer(one.name, call, one.links_moved, registers)
+        yield KernelTimer(timed.name, call, timed.links_moved, registers)
 
 
 def _record(observable: Observable, field: Field, times: int) -> None:
@@ -319,10 +319,10 @@ def _other_generators(
             left_out.append(f"{usual.name}, {name}: its states do not fit into the free memory")
             continue
         random = Random.for_field(field, name, luxury=luxury)
-        for one in usual.timed(field, coupling, random):
-            if one.draws:
-                yield KernelTimer(f"{one.name}, {name}", one.call, moved, one.registers)
-        del random, one
+        for part in usual.timed(field, coupling, random):
+            if part.draws:
+                yield KernelTimer(f"{part.name}, {name}", part.call, moved, part.registers)
+        del random, part
 
 
 def _other_algorithms(
@@ -346,19 +346,19 @@ def _other_algorithms(
 def _fits(field: Field, words: int) -> bool:
     """Return whether `words` 32-bit words per site fit into the free memory of all devices."""
     slice_bytes = WORD_BYTES * words * field.lattice.slice_sites
-    needed = [slice_bytes * slab.layout.slices for slab in field.slabs]
+    sizes = [slice_bytes * slab.layout.slices for slab in field.slabs]
     free = [slab.device.free_bytes() for slab in field.slabs]
     if field.slabs[0].device.in_host_memory:  # all slabs share the memory
-        needed, free = [sum(needed)], free[:1]
-    short = any(y > x for y, x in zip(needed, free, strict=True))
+        sizes, free = [sum(sizes)], free[:1]
+    short = any(y > x for y, x in zip(sizes, free, strict=True))
     return not any(field.devices.processes.allgather(short))
 
 
 def _exchange(field: Field, sweeps: int) -> None:
     """Carry out the halo exchanges of a number of sweeps."""
     for _ in range(sweeps):
-        for one in ACTIONS[defaults.ACTION].update_sets(field.lattice):
-            field.halo().post(field.window(one.mu, one.parity))
+        for update_set in ACTIONS[defaults.ACTION].update_sets(field.lattice):
+            field.halo().post(field.window(update_set.mu, update_set.parity))
             field.halo().wait()
 
 
@@ -408,11 +408,11 @@ def tune(
                 device.use(kernel, variant, choice)
                 field.prepared.clear()
                 time = seconds_of(field.devices, call, seconds)[0] / lattice.links
-                kept = time < WORTHWHILE * least
-                if kept:
+                faster = time < WORTHWHILE * least
+                if faster:
                     best, least = choice, time
                 registers = device.kernel(kernel, variant).registers()
-                yield BoundsTiming(kernel.name, str(choice), registers, time * 1e9, kept)
+                yield BoundsTiming(kernel.name, str(choice), registers, time * 1e9, faster)
         finally:
             device.keep(kernel, variant, best)
             field.prepared.clear()

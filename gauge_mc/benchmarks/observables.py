@@ -98,15 +98,15 @@ def observables_time(
         return partial(smear, field, Field.empty(lattice, group, precision, bench.devices))
 
     def step(flow: Flow) -> Callable[[], object]:
-        made = GradientFlow(flow, field)
-        made.start(field)
-        return partial(made.step, STEP)
+        gradient_flow = GradientFlow(flow, field)
+        gradient_flow.start(field)
+        return partial(gradient_flow.step, STEP)
 
     def timed(things: Mapping[str, Any], make: Callable[[Any], Any], kind: str) -> dict[str, float]:
         times = {}
-        for name, one in _named(names, things).items():
+        for name, subject in _named(names, things).items():
             bench.begin(f"{name}{kind}")
-            times[name] = bench.time(make(one)) / sweep  # its buffers are freed then
+            times[name] = bench.time(make(subject)) / sweep  # its buffers are freed then
         return times
 
     observables = timed(OBSERVABLES, measurement, "")
@@ -119,12 +119,12 @@ def observables_time(
 
 def check_names(names: Collection[str]) -> None:
     """Refuse names that neither an observable nor a smearing, temporal links or a flow has."""
-    known = sorted({name for kinds in KINDS for name in kinds})
+    valid = sorted({name for kinds in KINDS for name in kinds})
     for name in names:
-        if name not in known:
+        if name not in valid:
             raise UnknownNameError(
                 f"--observables: There is no observable, smearing, kind of temporal links or flow "
-                f"'{shortened(name)}'{nearest(name, known)}"
+                f"'{shortened(name)}'{nearest(name, valid)}"
             )
 
 

@@ -66,8 +66,8 @@ class SavedBenchmark:
         of an update does not follow from those of sweeps.
         """
         p = parameters
-        own = (p.group, p.precision, p.rng, device)
-        if own != (self.group, self.precision, self.random, self.device):
+        setting = (p.group, p.precision, p.rng, device)
+        if setting != (self.group, self.precision, self.random, self.device):
             return None
         action = f", {p.action.said}" if p.action.tags(defaults.ACTION) else ""
         counts = {f"{name}{action}": n for name, n in p.algorithm.timed_sweeps.items() if n}

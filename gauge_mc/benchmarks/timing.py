@@ -238,8 +238,8 @@ def neighbour_bandwidth(devices: DeviceGroup, group: str, precision: str) -> flo
 
     def send(times: int) -> None:
         for _ in range(times):
-            for one in sends:
-                one()
+            for transfer in sends:
+                transfer()
 
     sent = sum(source.buffer.nbytes for source, _ in pairs)
     return sum(devices.processes.allgather(sent / seconds_of(devices, send, COPY_SECONDS)[0]))

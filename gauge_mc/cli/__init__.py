@@ -218,8 +218,8 @@ def _ending_in_order() -> Iterator[None]:
         raise TerminatedError(number)
 
     numbers = (signal.SIGTERM, signal.SIGHUP)
-    alone = threading.current_thread() is threading.main_thread()
-    usual = [number for number in numbers if alone and signal.getsignal(number) is signal.SIG_DFL]
+    is_main = threading.current_thread() is threading.main_thread()
+    usual = [number for number in numbers if is_main and signal.getsignal(number) is signal.SIG_DFL]
     try:
         for number in usual:
             signal.signal(number, end)
@@ -299,9 +299,9 @@ def _run(program: Callable[[], int]) -> int:
         # The base class of Typer's exceptions depends on its version.
         if not hasattr(error, "format_message"):
             return _of_plugin(error)
-        said = error.format_message().replace(": Value error, ", ": ")
-        end = "" if said.endswith((".", "?")) else "."
-        code = _complain(said + end, getattr(error, "exit_code", 2))
+        message = error.format_message().replace(": Value error, ", ": ")
+        end = "" if message.endswith((".", "?")) else "."
+        code = _complain(message + end, getattr(error, "exit_code", 2))
     return code
 
 

@@ -189,15 +189,17 @@ def bench(
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    timed, alone = (names or True, None) if observables else (False, names)
-    chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, updates=alone, chains=chains)
+    timed, updates = (names or True, None) if observables else (False, names)
+    selection: dict[str, Any] = dict(
+        seconds=seconds, observables=timed, updates=updates, chains=chains
+    )
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
         run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values(values | chosen | dict(end_to_end=end_to_end, hmc=run))
+        return BenchPlan.from_values(values | selection | dict(end_to_end=end_to_end, hmc=run))
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, weak) if over else None
@@ -221,18 +223,18 @@ def bench(
             with _progress(Console(stderr=True, quiet=not root)) as progress:
                 return plan.carry_out(group, lattice, progress)
 
-        found = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
+        result = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
     if not root:
         return
-    if plot and isinstance(found, BenchSeries):
-        _draw(found, plot)
-    values = asdict(found)
+    if plot and isinstance(result, BenchSeries):
+        _draw(result, plot)
+    values = asdict(result)
     if save:
         write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
     if json:
         print_document("bench", values)
     else:
-        _show(found, before, console)
+        _show(result, before, console)
 
 
 @contextmanager
@@ -245,12 +247,12 @@ def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=None)
-        done = -1
+        count = -1
 
         def advance(name: str, total: int) -> None:
-            nonlocal done
-            done += total > 0
-            now = max(done, 0)
+            nonlocal count
+            count += total > 0
+            now = max(count, 0)
             bar.update(task, description=name, total=total or None, completed=now, refresh=True)
 
         yield advance
@@ -272,13 +274,13 @@ def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Latt
 
 
 def _show(
-    found: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
+    result: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
 ) -> None:
     """Print the results of a benchmark."""
     from gauge_mc.benchmarks.kernels import Benchmark
 
-    if isinstance(found, Benchmark):
-        _show_updates(found, before, console)
+    if isinstance(result, Benchmark):
+        _show_updates(result, before, console)
         return
     reports: dict[str, Callable[[Any], list[Any]]]
     reports = {kind: x.report for x in BENCH_KINDS.values() for kind in x.results}
@@ -288,8 +290,8 @@ def _show(
         "gauge_mc.benchmarks.observables:ObservablesTime": _observables,
         "gauge_mc.benchmarks.over:BenchSeries": _rates,
     }
-    report = reports[f"{type(found).__module__}:{type(found).__name__}"]
-    console.print(*report(found), sep="\n")
+    report = reports[f"{type(result).__module__}:{type(result).__name__}"]
+    console.print(*report(result), sep="\n")
 
 
 def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console: Console) -> None:
@@ -349,90 +351,98 @@ def _empty_table(first: str, headings: Iterable[str], unbroken: bool = False, **
     return Table(Column(first, **look), *numbers)
 
 
-def _rates(found: BenchSeries) -> list[Any]:
-    table = _empty_table(f"{found.unit}, by {found.axis}", found.values, unbroken=True)
-    for one in found.series:
+def _rates(rates: BenchSeries) -> list[Any]:
+    table = _empty_table(f"{rates.unit}, by {rates.axis}", rates.values, unbroken=True)
+    for curve in rates.series:
         cells = [
             ("–" if rate is None else f"{rate:.4g}") + (f" ({part:.0%})" if part else "")
-            for rate, part in zip(one.rates, one.efficiencies, strict=True)
+            for rate, part in zip(curve.rates, curve.efficiencies, strict=True)
         ]
-        table.add_row(one.name, *cells)
-    several = any(part for series in found.series for part in series.efficiencies)
-    note = [f"in brackets: for each of the {found.axis}, relative to the first column"]
-    return [found.title, table, *note * several]
+        table.add_row(curve.name, *cells)
+    several = any(part for series in rates.series for part in series.efficiencies)
+    note = [f"in brackets: for each of the {rates.axis}, relative to the first column"]
+    return [rates.title, table, *note * several]
 
 
-def _draw(found: BenchSeries, file: Path) -> None:
+def _draw(rates: BenchSeries, file: Path) -> None:
     """Draw the rates along an axis."""
     from gauge_mc.benchmarks.over import AXES
     from gauge_mc.plots.figures.curves import RateCurve, draw_rates
 
-    def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
-        return [(x, value) for x, value in zip(found.numbers, values, strict=True) if value]
+    def points(values: Sequence[float | None]) -> list[tuple[float, float]]:
+        return [(x, value) for x, value in zip(rates.numbers, values, strict=True) if value]
 
-    def curve(one: RateSeries) -> RateCurve:
-        words = [word for word in one.name.split(", ") if word != one.storage]
-        return RateCurve(", ".join(words), known(one.rates), known(one.limits), one.storage)
+    def curve(series: RateSeries) -> RateCurve:
+        words = [word for word in series.name.split(", ") if word != series.storage]
+        return RateCurve(
+            ", ".join(words), points(series.rates), points(series.limits), series.storage
+        )
 
-    curves = [curve(series) for series in found.series]
-    ticks = [*zip(found.numbers, found.values, strict=True)]
-    divided = any(part for series in found.series for part in series.efficiencies)
-    draw_rates(curves, AXES[found.axis], found.unit, ticks, file, found.title, divided)
+    curves = [curve(series) for series in rates.series]
+    ticks = [*zip(rates.numbers, rates.values, strict=True)]
+    divided = any(part for series in rates.series for part in series.efficiencies)
+    draw_rates(curves, AXES[rates.axis], rates.unit, ticks, file, rates.title, divided)
 
 
-def _whole_runs(found: EndToEnd) -> list[Any]:
+def _whole_runs(result: EndToEnd) -> list[Any]:
     from rich.filesize import decimal
 
     headings = ("rate or time", "share")
     table = _empty_table("what a user waits for", headings, unbroken=True, no_wrap=True)
     table.add_column("of", no_wrap=True)
-    for line in found.lines:
+    for line in result.lines:
         share = "" if line.share is None else f"{line.share:.0%}"
         table.add_row(line.name, f"{line.value:.3g} {line.unit}", share, line.bound)
-    what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
-    return [f"{what}; a configuration has {decimal(found.config_bytes)}", table]
+    subject = (
+        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
+    )
+    return [f"{subject}; a configuration has {decimal(result.config_bytes)}", table]
 
 
-def _observables(found: ObservablesTime) -> list[Any]:
+def _observables(result: ObservablesTime) -> list[Any]:
     headings = ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps")
     table = _empty_table("one measurement, iteration or step", headings)
     rows = {
-        **found.observables,
-        **{f"{name} smearing": sweeps for name, sweeps in found.smearings.items()},
-        **{f"{name} temporal links": sweeps for name, sweeps in found.temporal_links.items()},
-        **{f"{name} flow": sweeps for name, sweeps in found.flows.items()},
+        **result.observables,
+        **{f"{name} smearing": sweeps for name, sweeps in result.smearings.items()},
+        **{f"{name} temporal links": sweeps for name, sweeps in result.temporal_links.items()},
+        **{f"{name} flow": sweeps for name, sweeps in result.flows.items()},
     }
     for name, sweeps in rows.items():
-        values = (found.ns_per_link(sweeps), sweeps, found.overrelaxations(sweeps))
+        values = (result.ns_per_link(sweeps), sweeps, result.overrelaxations(sweeps))
         table.add_row(name, *(f"{value:.{4 if value > 999 else 3}g}" for value in values))
-    what = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
-    times = [f"{1e3 * x:.4g} ms" for x in (found.heatbath_s, found.overrelaxation_s)]
+    subject = (
+        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
+    )
+    times = [f"{1e3 * x:.4g} ms" for x in (result.heatbath_s, result.overrelaxation_s)]
     sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
-    return [what, sweeps_take, table]
+    return [subject, sweeps_take, table]
 
 
-def _trajectory(found: HmcTime) -> list[Any]:
+def _trajectory(result: HmcTime) -> list[Any]:
     headings = ("number", "ms each", "ns/link", "iterations", "share")
     table = _empty_table("part of a trajectory", headings, no_wrap=True)
-    for part in found.parts:
-        each = found.ns_per_link(part.seconds, part.chains)
+    for part in result.parts:
+        each = result.ns_per_link(part.seconds, part.chains)
         times = (f"{1e3 * part.seconds:.4g}", f"{each:.4g}")
         count = str(part.iterations) if part.iterations else ""
         table.add_row(part.name, str(part.calls), *times, count, f"{part.share:.1%}")
-    where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
-    several = found.chains > 1
-    chains = f", {found.chains} chains" if several else ""
-    stage = (
-        f"gauge force and drift take {found.ratio:.3g} times a stage of the {found.flow} flow "
-        f"({found.ns_per_link(found.flow_stage_s):.4g} ns/link)"
+    where = (
+        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
     )
-    every = f" of every chain takes {found.trajectory_s:.4g} s, {found.chain_s:.4g} s for each"
-    whole = "a trajectory" + (every if several else f" takes {found.trajectory_s:.4g} s")
-    whole += f"; forces and solvers, each timed alone, take {found.inside:.1%} of that"
-    energy = f"energy: not available, {found.energy_source}"
-    if found.joules is not None:
+    several = result.chains > 1
+    chains = f", {result.chains} chains" if several else ""
+    stage = (
+        f"gauge force and drift take {result.ratio:.3g} times a stage of the {result.flow} flow "
+        f"({result.ns_per_link(result.flow_stage_s):.4g} ns/link)"
+    )
+    every = f" of every chain takes {result.trajectory_s:.4g} s, {result.chain_s:.4g} s for each"
+    summary = "a trajectory" + (every if several else f" takes {result.trajectory_s:.4g} s")
+    summary += f"; forces and solvers, each timed alone, take {result.inside:.1%} of that"
+    energy = f"energy: not available, {result.energy_source}"
+    if result.joules is not None:
         energy = (
-            f"energy: {found.joules / found.chains:.4g} J per trajectory, {found.per_kwh:.4g} "
-            f"trajectories per kWh; counters of {found.energy_source}"
+            f"energy: {result.joules / result.chains:.4g} J per trajectory, {result.per_kwh:.4g} "
+            f"trajectories per kWh; counters of {result.energy_source}"
         )
-    return [where, f"{found.action}, {found.algorithm}{chains}", table, stage, whole, energy]
+    return [where, f"{result.action}, {result.algorithm}{chains}", table, stage, summary, energy]

@@ -47,15 +47,15 @@ def card(
     from gauge_mc.run.cards import CardReport, check_card, commented
     from gauge_mc.run.cards import schema as json_schema
 
-    own = ("file", "schema", "out", "json")
-    given = {k: v for k, v in ctx.params.items() if v is not None and k not in own}
+    excluded = ("file", "schema", "out", "json")
+    stated = {k: v for k, v in ctx.params.items() if v is not None and k not in excluded}
     if schema:
         print(text.dumps(json_schema(), indent=1, ensure_ascii=False))
         return
     if file is None:
         if json:
             raise UsageError("--json describes the check of a card; name one, or leave it out.")
-        lines = "\n".join(commented(given))
+        lines = "\n".join(commented(stated))
         if out is None:
             print(lines)
             return
@@ -64,7 +64,7 @@ def card(
         write_file(out, f"{lines}\n")
         say(str(out))
         return
-    if given:
+    if stated:
         raise UsageError(
             f"{file} is only checked; leave the other options out, or leave out CARD to print one."
         )

@@ -159,7 +159,7 @@ class Subcommands:
 
     def options(self, name: str) -> list[tuple[Option, OptionGroup, str]]:
         """Return the options of a thing, with what declares them first, and their descriptions."""
-        owners, found = self.owners(name), []
+        owners, entries = self.owners(name), []
         for option in merged((owner.name, owner.options) for owner in owners):
             having = [
                 owner
@@ -170,8 +170,8 @@ class Subcommands:
             if having == [owner for owner in owners if owner.section == having[0].section]:
                 labels = []
             text = f"{in_words(labels)}: {option.help}" if labels else option.help
-            found.append((option, having[0], with_default(text, option.default)))
-        return found
+            entries.append((option, having[0], with_default(text, option.default)))
+        return entries
 
     def with_option(self, flag: str) -> dict[str, Option]:
         """Return the things that have an option, given its name on the command line."""
@@ -208,13 +208,13 @@ class Chooser(DescribedCommand):
                 kind = self.kind.title.removesuffix("s").lower()
                 raise UsageError(f"Name the {kind} before {name}, as in `{line}`.")
             try:
-                chosen = self.subcommand(name)
+                command = self.subcommand(name)
             except GaugeError:
                 if not extra.get("resilient_parsing"):  # a shell that completes takes no advice
                     raise
             else:
                 rest = args[:place] + args[place + 1 :]
-                return chosen.make_context(f"{info_name} {name}", rest, parent, **extra)
+                return command.make_context(f"{info_name} {name}", rest, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def missing(self, ctx: Any) -> str:
@@ -245,29 +245,29 @@ class Chooser(DescribedCommand):
         self.kind.check(name)
         function = self.function
 
-        def one(**values: Any) -> Any:
+        def carry_out(**values: Any) -> Any:
             return function(name, **values)
 
         verb = (function.__doc__ or "").split(maxsplit=1)[0]
-        one.__doc__ = f"{verb} {self.kind.summary(name)}."
+        carry_out.__doc__ = f"{verb} {self.kind.summary(name)}."
         _, *common = parameters_of(function)
         names = {each.name for each in common}
-        own, flags = [], {option.flag for option, *_ in self.kind.options(name)}
+        parameters, flags = [], {option.flag for option, *_ in self.kind.options(name)}
         for option, owner, text in self.kind.options(name):
             if option.name in names:
                 raise GaugeError(
                     f"The option {option.flag} of {owner.name} has the name of an option of "
                     f"gauge-mc {function.__name__}; rename it."
                 )
-            own.append(declared_parameter(option, owner.section, text))
+            parameters.append(declared_parameter(option, owner.section, text))
         common = [without_flags(each, flags) for each in common]
-        made = made_command(OneOfKind, function.__name__, one, [*own, *common])
-        made.kind = self.kind
-        made.examples = [re.sub(r"( \S+) \S+", rf"\1 {name}", x, count=1) for x in self.examples]
-        for each in made.params:
+        command = made_command(OneOfKind, function.__name__, carry_out, [*parameters, *common])
+        command.kind = self.kind
+        command.examples = [re.sub(r"( \S+) \S+", rf"\1 {name}", x, count=1) for x in self.examples]
+        for each in command.params:
             if each.name in names and not is_argument(each):
                 each.rich_help_panel = COMMON  # type: ignore[attr-defined]
-        return made
+        return command
 
 
 class OneOfKind(DescribedCommand):
@@ -327,8 +327,8 @@ def made_command(
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a command, which accept only plain numbers and no empty paths."""
-    found = inspect.signature(function, eval_str=True).parameters.values()
-    parameters = [x.replace(kind=x.KEYWORD_ONLY) for x in found if x.kind is not x.VAR_KEYWORD]
+    declared = inspect.signature(function, eval_str=True).parameters.values()
+    parameters = [x.replace(kind=x.KEYWORD_ONLY) for x in declared if x.kind is not x.VAR_KEYWORD]
     for parameter in parameters:
         kind, *described = get_args(parameter.annotation) or (parameter.annotation,)
         parts = [get_args(arg) or (arg,) for arg in get_args(kind) or [kind]]
@@ -348,9 +348,9 @@ def without_flags(parameter: inspect.Parameter, flags: Set[str]) -> inspect.Para
     names = (first, *(more or ()))
     if flags.isdisjoint(names):
         return parameter
-    own = copy(described[0])
-    own.default, *own.param_decls = [name for name in names if name not in flags]
-    return parameter.replace(annotation=Annotated[kind, own])
+    declaration = copy(described[0])
+    declaration.default, *declaration.param_decls = [name for name in names if name not in flags]
+    return parameter.replace(annotation=Annotated[kind, declaration])
 
 
 def declared_parameter(option: Option, section: str, text: str) -> inspect.Parameter:
@@ -362,7 +362,7 @@ def declared_parameter(option: Option, section: str, text: str) -> inspect.Param
         more = {"parser": PARSERS[option.kind]}
     if option.instead:
         more = {**choosing(option.instead), "parser": option.read}
-    made = typer.Option(
+    declaration = typer.Option(
         option.flag,
         help=text,
         rich_help_panel=section,
@@ -371,7 +371,7 @@ def declared_parameter(option: Option, section: str, text: str) -> inspect.Param
         **more,
     )
     kind = list[str] if option.repeated else option.kind
-    annotation = Annotated[kind | None, made]  # type: ignore[valid-type]
+    annotation = Annotated[kind | None, declaration]  # type: ignore[valid-type]
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )

@@ -92,7 +92,7 @@ def convert(
     json: o.Json = False,
     threads: int | None = None,
     quiet: bool | None = None,
-    **others: Any,
+    **settings: Any,
 ) -> None:
     """Write configurations in another format or precision, and keep their provenance.
 
@@ -109,8 +109,8 @@ def convert(
     from gauge_mc.devices.choice import check_threads, host_threads
     from gauge_mc.run import convert as run
 
-    own = {name: value for name, value in others.items() if value is not None}
-    kinds = [x for x in CONVERSIONS.values() if any(o.name in own for o in x.options)]
+    options = {name: value for name, value in settings.items() if value is not None}
+    kinds = [x for x in CONVERSIONS.values() if any(o.name in options for o in x.options)]
     if kinds and (to or precision or output or verify or project):
         raise UsageError(kinds[0].alone)
     if not kinds and to is None:
@@ -118,8 +118,8 @@ def convert(
     stated: dict[str, Any] = {"lattice": lattice, "group": group}
     if output is not None:
         assert to
-        how = stated | {"verify": verify, "project": project, "threads": threads}
-        _convert_all(paths, output, to, precision, how | {"progress": not quiet}, json)
+        keywords = stated | {"verify": verify, "project": project, "threads": threads}
+        _convert_all(paths, output, to, precision, keywords | {"progress": not quiet}, json)
         return
     if len(paths) != 2:
         raise UsageError(
@@ -129,7 +129,7 @@ def convert(
         )
     config, out = paths
     if kinds:
-        words, report = kinds[0].convert(config, out, own)
+        words, report = kinds[0].convert(config, out, options)
         show_result("convert", report, json, words)
         return
     assert to
@@ -146,8 +146,8 @@ def convert(
     if json:
         names = ("format", "group", "lattice", "precision")
         values = {name: getattr(header, name) for name in names}
-        found = {"comparison": comparison, "moved": source.moved}
-        more = {name: value for name, value in found.items() if value is not None}
+        facts = {"comparison": comparison, "moved": source.moved}
+        more = {name: value for name, value in facts.items() if value is not None}
         print_document("convert", {"file": str(out), **values, **more})
         return
     if not quiet:
@@ -161,7 +161,7 @@ def _convert_all(
     folder: Path,
     to: str,
     precision: str | None,
-    how: dict[str, Any],
+    keywords: dict[str, Any],
     as_json: bool,
 ) -> None:
     from gauge_mc.run.conversions import Conversions, convert_all
@@ -169,12 +169,12 @@ def _convert_all(
     from gauge_mc.scans.scan import runs_of
 
     with alone_on_stdout(as_json):
-        conversions = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **how))
+        conversions = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **keywords))
     if as_json:
         print_document("convert", conversions)
-    elif how["progress"]:
-        for one in conversions.files if how["verify"] else ():
-            _show_verdict(one.file, one.comparison)
+    elif keywords["progress"]:
+        for conversion in conversions.files if keywords["verify"] else ():
+            _show_verdict(conversion.file, conversion.comparison)
         more = {"converted before": conversions.there, "failed": conversions.failed}
         words = "".join(f", {count} {name}" for name, count in more.items() if count)
         words += _moved(

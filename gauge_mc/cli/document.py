@@ -79,9 +79,9 @@ def prints(*kinds: type[Any] | str) -> Callable[[Function], Function]:
 
 
 @contextmanager
-def alone_on_stdout(wanted: bool) -> Iterator[None]:
+def alone_on_stdout(as_json: bool) -> Iterator[None]:
     """Redirect what is printed in a context to standard error, if a JSON document is to follow."""
-    if not wanted:
+    if not as_json:
         yield
         return
     with redirect_stdout(sys.stderr):
@@ -136,13 +136,13 @@ def documents(command: str) -> list[type[Any]]:
 def vocabulary(kinds: list[type[Any]]) -> dict[str, Word]:
     """Return the keys of classes and of all that they contain, in alphabetical order."""
     words: dict[str, Word] = {}
-    left: list[type[Any]] = [Heading, *kinds]
-    known: set[type[Any]] = set()
-    while left:
-        kind = left.pop(0)
-        if kind in known:
+    pending: list[type[Any]] = [Heading, *kinds]
+    visited: set[type[Any]] = set()
+    while pending:
+        kind = pending.pop(0)
+        if kind in visited:
             continue
-        known.add(kind)
+        visited.add(kind)
         described, hints = keys_of(kind), get_type_hints(kind)
         for name in dict.fromkeys((*described, *hints)):
             type_, meaning = described.get(name, ("", ""))
@@ -151,7 +151,7 @@ def vocabulary(kinds: list[type[Any]]) -> dict[str, Word]:
             word.meanings.setdefault(meaning, []).append(kind.__name__)
             word.types += [type_] * (type_ not in word.types)
             word.named |= _has_names(hint)
-            left += _classes(hint)
+            pending += _classes(hint)
     return dict(sorted(words.items()))
 
 
@@ -159,12 +159,12 @@ def attributes(kind: type[Any]) -> list[tuple[list[str], str, str]]:
     """Return names, type and meaning of the attributes that a class's docstring describes."""
     text = inspect.cleandoc(kind.__doc__ or "")
     section = re.search(r"\nAttributes\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-|\Z)", text, re.S)
-    found = []
+    entries = []
     for entry in re.split(r"\n(?=\S)", section[1]) if section else ():
         first, _, meaning = entry.partition("\n")
         names, _, type_ = first.partition(" : ")
-        found.append((names.split(", "), type_, meaning))
-    return found
+        entries.append((names.split(", "), type_, meaning))
+    return entries
 
 
 def keys_of(kind: type[Any]) -> dict[str, tuple[str, str]]:

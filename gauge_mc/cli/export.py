@@ -53,8 +53,8 @@ def export(
 
     runs = runs_of([run])
     tables = write(run if runs == [run] else runs, out, table)
-    wanted = table or [path.stem for path in Run(runs[0]).tables()]
-    left_out = sorted({*wanted} - {*tables})
+    names = table or [path.stem for path in Run(runs[0]).tables()]
+    left_out = sorted({*names} - {*tables})
     lines = [f"{out}: {', '.join(tables)}"]
     if left_out:
         least = export_to(out).least_records

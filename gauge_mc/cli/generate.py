@@ -61,11 +61,11 @@ def generate(
     from gauge_mc.run.cards import read_card
     from gauge_mc.run.generate import chain_values, generate_together
 
-    given = {name: value for name, value in ctx.params.items() if value is not None}
-    as_json, only_forecast = given.pop("json"), given.pop("dry_run")
-    number: int | None = given.pop("chains", None)
-    written = read_card(given.pop("card")) if "card" in given else {}
-    values = written | given
+    stated = {name: value for name, value in ctx.params.items() if value is not None}
+    as_json, only_forecast = stated.pop("json"), stated.pop("dry_run")
+    number: int | None = stated.pop("chains", None)
+    card_values = read_card(stated.pop("card")) if "card" in stated else {}
+    values = card_values | stated
     if only_forecast and number is not None:
         raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:

@@ -30,14 +30,14 @@ def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, An
     A shell completes the words, and they are read in any case. Other values are left as they are,
     so that the owner of the option can refuse them.
     """
-    known = list(words)
+    choices = list(words)
 
     def complete(incomplete: str) -> list[str]:
-        before, found, _ = incomplete.rpartition(separator) if separator else ("", "", "")
-        return [before + found + word for word in known]
+        before, delimiter, _ = incomplete.rpartition(separator) if separator else ("", "", "")
+        return [before + delimiter + word for word in choices]
 
     def read(text: str) -> str:
-        return words_in_any_case(text, known, separator or "")
+        return words_in_any_case(text, choices, separator or "")
 
     return {"autocompletion": complete, "parser": read}
 
@@ -118,17 +118,17 @@ def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterato
     Of a thing, such as an observable, the common options are its own.
     """
     sections = option_sections(parameters)
-    others = sections.pop(COMMON, [])
-    if others:
+    further = sections.pop(COMMON, [])
+    if further:
         yield from (_section(*x, width, brief=True) for x in sections.items())
     else:
         arguments = sections.pop(ARGUMENTS, [])
         rows = [row for rows in sections.values() for row in rows]
         common = [row for row in rows if row[0].split("--")[-1] in USUAL.split()]
-        others = [row for row in rows if row not in common]
+        further = [row for row in rows if row not in common]
         yield from [_section(ARGUMENTS, arguments, width)] if arguments else []
         yield _section(COMMON, common, width, brief=True)
-    yield _named("Further options", others, path, width)
+    yield _named("Further options", further, path, width)
 
 
 def _section(heading: str, rows: Iterable[Row], width: int, brief: bool = False) -> Text:

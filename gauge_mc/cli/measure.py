@@ -125,10 +125,10 @@ def measure(
             "measure works in one process: start it without mpirun or srun, on several devices "
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
-    given = {name: value for name, value in options.items() if value not in (None, [])}
+    stated = {name: value for name, value in options.items() if value not in (None, [])}
     place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
     links = dict(precision=precision, lattice=lattice, group=group, number=number)
-    place |= {"split": bool(split), **links, **given}
+    place |= {"split": bool(split), **links, **stated}
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = named_or_said(run, json)
@@ -143,14 +143,14 @@ def measure(
     with alone_on_stdout(json):
         place |= {"output": output, "at": at, "again": again, "progress": not quiet}
         place |= {"every_config": every_config, "skip": skip}
-        for path, folder, found in measure_all(run, observable, **place):
-            if isinstance(found, GaugeError):
-                failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")
-                if not any(f.endswith(str(found)) for f in failures[:-1]):
+        for path, folder, table in measure_all(run, observable, **place):
+            if isinstance(table, GaugeError):
+                failures.append(str(table) if str(path) in str(table) else f"{path}: {table}")
+                if not any(f.endswith(str(table)) for f in failures[:-1]):
                     say(f"gauge-mc: {failures[-1]}", error=True)
                 continue
-            few = caution_few(found, path, folder) if json or not quiet else []
-            results.append(TableReport.of(path, found, few))
+            few = caution_few(table, path, folder) if json or not quiet else []
+            results.append(TableReport.of(path, table, few))
             if not (json or quiet):
                 averages = results[-1].averages.items()
                 say(*(f"{name:<10} {average}" for name, average in averages))

@@ -52,11 +52,13 @@ def option(
     )
 
 
-def declared(one: Option, usual: str | None = None, panel: str | None = None) -> Any:
+def declared(setting: Option, usual: str | None = None, panel: str | None = None) -> Any:
     """Return a declared option for Typer that is a number or a word instead of it."""
-    made = option(one.help, usual or one.default, one.metavar, one.instead, panel=panel)
-    made.parser = one.read
-    return made
+    parameter = option(
+        setting.help, usual or setting.default, setting.metavar, setting.instead, panel=panel
+    )
+    parameter.parser = setting.read
+    return parameter
 
 
 def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable[str] = ()) -> Any:
@@ -112,20 +114,20 @@ def with_settings(
 
     A parameter of the function that has the name of one of them says only its type.
     """
-    known, different = known_options(), changes or {}
-    options = [*(replace(known[name], **different.get(name, {})) for name in names), *more]
+    registry, different = known_options(), changes or {}
+    options = [*(replace(registry[name], **different.get(name, {})) for name in names), *more]
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function, eval_str=True)
         declared = {option.name: _parameter(option) for option in options}
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        named = {x.name for x in own}
-        kept = [declared.get(x.name, x.replace(kind=x.KEYWORD_ONLY)) for x in own]
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {x.name for x in parameters}
+        replaced = [declared.get(x.name, x.replace(kind=x.KEYWORD_ONLY)) for x in parameters]
         added = [x for name, x in declared.items() if name not in named]
-        last = max([place + 1 for place, x in enumerate(kept) if _is_first(x)], default=0)
-        everything = signature.replace(parameters=[*kept[:last], *added, *kept[last:]])
-        function.__signature__ = everything  # type: ignore[attr-defined]
-        function.__annotations__ = {name: p.annotation for name, p in everything.parameters.items()}
+        last = max([place + 1 for place, x in enumerate(replaced) if _is_first(x)], default=0)
+        extended = signature.replace(parameters=[*replaced[:last], *added, *replaced[last:]])
+        function.__signature__ = extended  # type: ignore[attr-defined]
+        function.__annotations__ = {name: p.annotation for name, p in extended.parameters.items()}
         return function
 
     return decorate

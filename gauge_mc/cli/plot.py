@@ -94,11 +94,14 @@ def plot(
     paths, runs = runs_to_draw(what, run or [])
     if not run:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=json)
-    chosen = find_plot(what, runs)
+    figure = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    given, said = options_to_draw(chosen, runs, options)
+    settings, remarks = options_to_draw(figure, runs, options)
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
-        shown, cautions = draw(chosen, runs, file, given)
-    say(*(f"gauge-mc: {sentence}" for sentence in (*said, *sentences_about(cautions))), error=True)
+        shown, cautions = draw(figure, runs, file, settings)
+    say(
+        *(f"gauge-mc: {sentence}" for sentence in (*remarks, *sentences_about(cautions))),
+        error=True,
+    )
     points = [point for x in shown if isinstance(x, AveragesTable) for point in x.points]
     show_result("plot", PlotReport(str(file), what, points, cautions), json, *shown, str(file))

@@ -42,5 +42,5 @@ def report(
     from gauge_mc.reports.page import report as write
 
     with alone_on_stdout(json):
-        found = write(named_or_said(run, json), output, skip=skip)
-    show_result("report", found, json, found.file)
+        page = write(named_or_said(run, json), output, skip=skip)
+    show_result("report", page, json, page.file)

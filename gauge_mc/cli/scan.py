@@ -35,8 +35,8 @@ def _changes() -> dict[str, dict[str, Any]]:
         value = option.metavar or name.upper()
         changes[name] = {"kind": str, "metavar": f"{value}|FIRST:LAST:STEP,..."}
     changes["beta"] |= {"default": "", "usual": None}
-    for one in changes.values():
-        one["panel"] = GRID
+    for change in changes.values():
+        change["panel"] = GRID
     for name in list_axes():
         again = known_options()[name].help
         changes[name] = {
@@ -147,16 +147,16 @@ def scan(
     from gauge_mc.scans import carry_out as scans
     from gauge_mc.scans import forecast, job_arrays
 
-    given = {name: value for name, value in ctx.params.items() if value is not None}
-    card_values = read_card(given.pop("card")) if "card" in given else {}
-    request = ScanRequest.of(card_values | given)
+    stated = {name: value for name, value in ctx.params.items() if value is not None}
+    card_values = read_card(stated.pop("card")) if "card" in stated else {}
+    request = ScanRequest.of(card_values | stated)
     for name, addition in ADDITIONS.items():
-        if given.get(name) and collect:
+        if stated.get(name) and collect:
             flag = addition.option.flag
             raise UsageError(f"{flag} adds runs, and --collect carries out none; leave out one.")
-    request = request.with_additions(given)
-    others = {"--dry-run": dry_run, "--collect": collect, "--remove": remove, "--submit": submit}
-    both = [flag for flag, value in others.items() if value]
+    request = request.with_additions(stated)
+    modes = {"--dry-run": dry_run, "--collect": collect, "--remove": remove, "--submit": submit}
+    both = [flag for flag, value in modes.items() if value]
     if len(both) > 1 and both != ["--dry-run", "--submit"]:
         raise UsageError(f"{both[0]} cannot be combined with {both[1]}; leave out one of them.")
     if submit_option and not (submit or collect):

@@ -29,8 +29,10 @@ def one_named_or_newest(path: Path | None) -> Path:
     newest = newest_run_or_scan()
     chains = chains_of(newest)
     if len(chains) > 1:
-        other = next(chain for chain in chains if chain != newest)
-        say(f"{newest} is one of {len(chains)} chains; name another, such as {other}.", error=True)
+        sibling = next(chain for chain in chains if chain != newest)
+        say(
+            f"{newest} is one of {len(chains)} chains; name another, such as {sibling}.", error=True
+        )
     return newest
 
 
@@ -77,23 +79,23 @@ def status(
     if tau_exp is not None:
         TAU_EXP.checked(tau_exp)
     or_newest = one_named_or_newest(path)
-    found: RunStatus | ScanStatus
+    report: RunStatus | ScanStatus
     if Scan(or_newest, Parameters()).exists():
         if tau_exp is not None:
             raise UsageError(
                 f"{TAU_EXP.flag} is for the averages of a run; name a run of {or_newest}."
             )
         averages = ScanAverages(Scan.read(or_newest))
-        found, shown = scan_status(averages.scan, averages), results(averages)
+        report, shown = scan_status(averages.scan, averages), results(averages)
     else:
         run = Run(or_newest)
-        found = run_status(run, json, tau_exp)
+        report = run_status(run, json, tau_exp)
         shown = averages_table([run], run.read()[0], tau_exp)
     if json:
-        print_document("status", found)
+        print_document("status", report)
         return
     console = Console()
-    console.print(repr(found), soft_wrap=True)
+    console.print(repr(report), soft_wrap=True)
     console.print("", shown, sep="\n")
     if follow:
         from gauge_mc.watch.terminal import followed

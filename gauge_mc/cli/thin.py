@@ -51,11 +51,11 @@ def thin(
 
     place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
     out = carry_out(run, keep, dry_run=dry_run, unchecked=unchecked, **place)
-    there = len(out.kept) + len(out.removed)
+    total = len(out.kept) + len(out.removed)
     verb = "would be removed" if dry_run else "removed"
     size = decimal(out.removed_bytes)
     lines = (
-        f"{verb}: {len(out.removed)} of {there} configurations, {size}{after(out.removed)}",
+        f"{verb}: {len(out.removed)} of {total} configurations, {size}{after(out.removed)}",
         f"kept: {len(out.kept)}{after(out.kept)}",
     )
     show_result("thin", out, json, *lines)

@@ -59,8 +59,8 @@ def read_ahead(read: Callable[[Output], T], items: Iterable[Output]) -> Iterator
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for one in waiting:
-                one.cancel()
+            for future in waiting:
+                future.cancel()
 
 
 def write_behind(write: Callable[[T], object], items: Iterable[T]) -> None:
@@ -71,5 +71,5 @@ def write_behind(write: Callable[[T], object], items: Iterable[T]) -> None:
             waiting.append(thread.submit(write, item))
             if len(waiting) > AHEAD:
                 waiting.popleft().result()
-        for one in waiting:
-            one.result()
+        for future in waiting:
+            future.result()

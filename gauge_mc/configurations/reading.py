@@ -104,12 +104,12 @@ class LastSlice:
         stored, group = self.stored, self.stored.group
         if self.signs_show and stored.rows in (None, group.colours):
             return None
-        other = self.links.copy()
-        other[TEMPORAL::4, :-1] *= -1
+        flipped = self.links.copy()
+        flipped[TEMPORAL::4, :-1] *= -1
         with np.errstate(all="ignore"):  # numbers of a damaged file
-            other[TEMPORAL::4, -1:] = host_links.last_row(other[TEMPORAL::4, :-1])
+            flipped[TEMPORAL::4, -1:] = host_links.last_row(flipped[TEMPORAL::4, :-1])
             before, after, above = (
-                host_links.in_group(group, links) for links in (self.links, other, self.following)
+                host_links.in_group(group, links) for links in (self.links, flipped, self.following)
             )
             extents = stored.lattice.extents[:3]
             sums = [host_links.trace_sums(extents, links, above) for links in (before, after)]
@@ -135,11 +135,11 @@ class LinkKind(NamedTuple):
     group: str | None = None
     """Name of the group."""
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, source: str) -> None:
         """Refuse extents and group for something that states its own."""
         if self != STATED_KIND:
             raise UsageError(
-                f"{what} states its lattice and its group; leave --lattice and --group out."
+                f"{source} states its lattice and its group; leave --lattice and --group out."
             )
 
 
@@ -171,8 +171,8 @@ class Configuration:
 
     def __repr__(self) -> str:
         header = self.header
-        what = f"{header.group} on {header.lattice}, {header.precision}, {header.format}"
-        return f"<Configuration {self.path}: {what}>"
+        description = f"{header.group} on {header.lattice}, {header.precision}, {header.format}"
+        return f"<Configuration {self.path}: {description}>"
 
     @property
     def stored(self) -> StoredLinks:
@@ -234,14 +234,14 @@ class Configuration:
             in_use = READING + 2 * (window is not None)
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
-            found = read_blocks(field, stored, checked)
-            if found.bad:
-                self._refuse_misfit(file, found)
+            check = read_blocks(field, stored, checked)
+            if check.bad:
+                self._refuse_misfit(file, check)
             means = averages(field) if window is None else window.averages
             if devices.root:
-                self._verify(file, found, means)
+                self._verify(file, check, means)
                 self._warn()
-        return field, _digest(stored, found.checksums)
+        return field, _digest(stored, check.checksums)
 
     def _copies(
         self, lattice: OddLattice, precision: str | None, device: Devices | None
@@ -426,17 +426,17 @@ class Configuration:
         self, window: SliceWindow, blocks: Iterator[Block], file: InputFile
     ) -> Iterator[Block]:
         """Pass on blocks that also pass through a window."""
-        kept: list[Block] = []
+        queue: list[Block] = []
 
         def noted() -> Iterator[Block]:
             for block in blocks:
-                kept.append(block)
+                queue.append(block)
                 yield block
 
         passed = window.read(noted())
         for t, _ in passed:
             self._refuse_read(file, window, t, passed)
-            yield kept.pop(0)
+            yield queue.pop(0)
 
     def _refuse_read(
         self, file: InputFile, window: SliceWindow, t: int, rest: Iterator[object]
@@ -446,12 +446,12 @@ class Configuration:
             deque(rest, maxlen=0)  # the checksum is that of all slices
             self._refuse_misfit(file, window.found)
 
-    def _refuse_misfit(self, file: InputFile, found: LinkCheck) -> NoReturn:
+    def _refuse_misfit(self, file: InputFile, check: LinkCheck) -> NoReturn:
         """Refuse a file that has a link outside of the group."""
-        assert found.bad
-        misfit = self.stored.misfit(*found.bad)
-        wrong, agrees = self._checksum(file, found)
-        if words := self._pattern(file, found.bad[0], agrees):
+        assert check.bad
+        misfit = self.stored.misfit(*check.bad)
+        wrong, agrees = self._checksum(file, check)
+        if words := self._pattern(file, check.bad[0], agrees):
             raise file.refusal(words)
         if not self._stated:
             raise UsageError(
@@ -462,12 +462,12 @@ class Configuration:
         more = f", and {wrong}" if wrong else ", although its checksum is right" * bool(agrees)
         raise file.refusal(misfit + more, agrees=agrees, outside=True)
 
-    def _checksum(self, file: InputFile, found: LinkCheck) -> tuple[str, bool | None]:
+    def _checksum(self, file: InputFile, check: LinkCheck) -> tuple[str, bool | None]:
         """Return how the checksum differs from the stated one, and whether it agrees.
 
         The latter is None if the file states none.
         """
-        wrong = self._reader.wrong_checksum(file, found.checksums)
+        wrong = self._reader.wrong_checksum(file, check.checksums)
         return wrong, not wrong if self.header.checksum else None
 
     def _pattern(self, file: InputFile, t: int, agrees: bool | None) -> str:
@@ -482,16 +482,16 @@ class Configuration:
         last = self._last_slice(file) if t == self.header.lattice.t - 1 else None
         return last.misfit() if last and agrees is not False else ""
 
-    def _verify(self, file: InputFile, found: LinkCheck, averages: Averages) -> None:
+    def _verify(self, file: InputFile, check: LinkCheck, averages: Averages) -> None:
         """Compare checksums and averages of links in the group with those that the file states."""
-        wrong, agrees = self._checksum(file, found)
+        wrong, agrees = self._checksum(file, check)
         if wrong:
             raise file.refusal(wrong, agrees=agrees)
         if words := self._reader.wrong_average(averages):
             self._refuse_averages(file, averages, words, agrees)
-        if found.deviation > CAUTIOUS:
+        if check.deviation > CAUTIOUS:
             self.cautions[:] = [
-                f"its links are in {self.stored.group.label} to {found.deviation:.1g} only; "
+                f"its links are in {self.stored.group.label} to {check.deviation:.1g} only; "
                 f"`{CommandLine('convert', file.path, 'OUT', project=True)}` brings them into the "
                 "group"
             ]
@@ -504,17 +504,17 @@ class Configuration:
         Signs on the last time slice, without which they are right, are named.
         """
         more = "although its checksum is right" if agrees else "and it has no checksum that decides"
-        reason, last, other = f"{words}, {more}", None, None
+        reason, last, flipped = f"{words}, {more}", None, None
         if host_links.readable(self.stored):
             if not self._reader.wrong_average(self._averages_as_stored(file)):
                 return
             last = self._last_slice(file)
-            other = last.without_signs(averages)
-        if last and other and last.signs_show:
+            flipped = last.without_signs(averages)
+        if last and flipped and last.signs_show:
             # Rows that the file does not have followed with the wrong sign.
             trace = self.header.link_trace or 0.0  # with or without the signs
-            other = replace(other, link_trace=trace)
-        if other and not self._reader.wrong_average(other):
+            flipped = replace(flipped, link_trace=trace)
+        if flipped and not self._reader.wrong_average(flipped):
             reason = (
                 "the averages in its header are those of links without the sign -1 along t of the "
                 f"last time slice {self.header.lattice.t - 1}, as with antiperiodic phases in the "
@@ -533,9 +533,9 @@ class Configuration:
 
     def _matrices(self, file: InputFile, t: int, stored: StoredLinks | None = None) -> np.ndarray:
         """Return the matrices of a time slice by NumPy, perhaps as if stored in another way."""
-        here, count = stored or self.stored, self.header.lattice.t
+        layout, count = stored or self.stored, self.header.lattice.t
         blocks = (self._block(file, (t + ahead) % count) for ahead in (0, 1))
-        return host_links.decode(here, host_links.gather(here, t, *blocks))
+        return host_links.decode(layout, host_links.gather(layout, t, *blocks))
 
     def _last_slice(self, file: InputFile) -> LastSlice:
         """Return the last time slice, which NumPy can read."""
@@ -602,9 +602,9 @@ def open_configuration(
         agree with its size.
     """
     with InputFile(path) as file:
-        given = _given(lattice, group)
-        reader = read_header(file, given)
-        return Configuration(file.path, reader.header, reader, file.size, given is None)
+        stated = _given(lattice, group)
+        reader = read_header(file, stated)
+        return Configuration(file.path, reader.header, reader, file.size, stated is None)
 
 
 def _given(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:

@@ -235,10 +235,10 @@ class HostWindow(SliceWindow):
     def _block(self, t: int) -> Block:
         assert self._target
         at, back = t % self._source.lattice.t, self._target.order.reaches_back
-        own = host_links.encode(self._target, self._slices[t])
+        links = host_links.encode(self._target, self._slices[t])
         before = host_links.encode(self._target, self._slices[t - 1]) if back else None
-        self._written |= host_links.checksums(self._target, at, own)
-        return host_links.scatter(self._target, at, own, before)
+        self._written |= host_links.checksums(self._target, at, links)
+        return host_links.scatter(self._target, at, links, before)
 
 
 def open_window(

@@ -82,9 +82,9 @@ class FieldSource:
             write_behind(lambda block: out.write(block.data), blocks)
         else:
             means = self._through_window(out, blocks)
-        found = self.encoding.found
-        refuse_misfit(self.stored, found)
-        return found.checksums, means
+        check = self.encoding.found
+        refuse_misfit(self.stored, check)
+        return check.checksums, means
 
     def follow(self) -> None:
         """Do the part of a process that is not the root."""
@@ -107,10 +107,10 @@ class FieldSource:
         return window.averages
 
 
-def refuse_misfit(stored: StoredLinks, found: LinkCheck) -> None:
+def refuse_misfit(stored: StoredLinks, check: LinkCheck) -> None:
     """Raise a `GaugeError` if a link of a field is not in the group."""
-    if found.bad:
-        raise GaugeError(f"The field is damaged: {stored.misfit(*found.bad)}.")
+    if check.bad:
+        raise GaugeError(f"The field is damaged: {stored.misfit(*check.bad)}.")
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,13 @@ class Snapshot:
         if not field.devices.root:
             FieldSource(field, encoding, averages(field)).follow()
             return None
-        whole = np.empty(stored.nbytes, np.uint8) if memory is None else memory
-        parts = whole[: stored.nbytes].reshape(field.lattice.t, stored.block_bytes)
+        content = np.empty(stored.nbytes, np.uint8) if memory is None else memory
+        parts = content[: stored.nbytes].reshape(field.lattice.t, stored.block_bytes)
         means = averages(field)
         blocks = tuple(encoding.blocks(lambda t: parts[t]))
-        found = encoding.found
-        refuse_misfit(stored, found)
-        return cls(stored, means, found.checksums, blocks)
+        check = encoding.found
+        refuse_misfit(stored, check)
+        return cls(stored, means, check.checksums, blocks)
 
     def store(self, out: BinaryIO) -> LinkSums:
         """Write the blocks; see `LinkSource.store`."""
@@ -248,10 +248,10 @@ def write(
     turn: Callable[[], object] | None = None,
 ) -> None:
     """Write links to a file, which appears complete and synced to disk; see `replacing`."""
-    chosen, target = FORMATS[format], Path(path)
-    fields = {**chosen.fields(target), **(provenance or {})}
+    writer, target = FORMATS[format], Path(path)
+    fields = {**writer.fields(target), **(provenance or {})}
     with replacing(target, turn) as out:
-        chosen.write(out, source, fields)
+        writer.write(out, source, fields)
 
 
 def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> StoredLinks:
@@ -259,9 +259,9 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     real_type(precision)  # which refuses an unknown one
     check_writable(format, group, precision)
     if isinstance(lattice, OddLattice) and not FORMATS[format].odd_extents:
-        others = {name: FORMATS[name] for name in writable_formats()}
-        refused = {name for name, x in others.items() if x.refusal(GROUPS[group], precision)}
-        possible = [name for name, x in others.items() if x.odd_extents and name not in refused]
+        formats = {name: FORMATS[name] for name in writable_formats()}
+        refused = {name for name, x in formats.items() if x.refusal(GROUPS[group], precision)}
+        possible = [name for name, x in formats.items() if x.odd_extents and name not in refused]
         raise UsageError(
             f"{FORMATS[format].title} files have even extents, but the lattice is {lattice}; "
             f"choose {in_words(possible, 'or')}."
@@ -269,9 +269,9 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     return FORMATS[format].stored(lattice, GROUPS[group], precision)
 
 
-def _checked(path: Path, slices: Iterable[Links], given: StoredLinks) -> Iterator[Block]:
+def _checked(path: Path, slices: Iterable[Links], stored: StoredLinks) -> Iterator[Block]:
     """Yield the slices as blocks of complex128, and refuse a wrong number or shape."""
-    lattice, group = given.lattice, given.group
+    lattice, group = stored.lattice, stored.group
     n = group.colours
     shape = (lattice.z, lattice.y, lattice.x, 4, n, n)
     count = 0
@@ -334,12 +334,12 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     copies = copy.slices(windows[1])
     for t, links in enumerate(source.slices(windows[0])):
         try:
-            others = next(copies)
+            copied = next(copies)
         except (DamagedError, UnsupportedError) as error:
             return FileComparison.of(error)
         if precision == "single":
             links = links.astype(np.complex64).astype(np.complex128)
-        differ = _words(links[..., :rows, :]) != _words(others[..., :rows, :])
+        differ = _words(links[..., :rows, :]) != _words(copied[..., :rows, :])
         if differ.any():
             place = source.stored.place(t, int(np.argmax(differ)))
             return FileComparison(OTHER, f"{place} is another one")

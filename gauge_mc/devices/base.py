@@ -244,7 +244,7 @@ class Device(Protocol):
         invalidates the event of an earlier one.
         """
 
-    def reaches(self, other: Device) -> bool:
+    def reaches(self, peer: Device) -> bool:
         """Return whether kernels of this device can write to another device's memory."""
 
     def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:

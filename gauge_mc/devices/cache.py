@@ -32,8 +32,8 @@ ERROR = r"\b(error|fatal)\b[ #\w-]*:"
 
 def cache_folder() -> Path:
     """Return the folder of compiled kernels: ``$GAUGE_MC_CACHE``, or the user's cache folder."""
-    chosen = os.environ.get("GAUGE_MC_CACHE")
-    return Path(chosen) if chosen else user_cache_path("gauge-mc") / "kernels"
+    folder = os.environ.get("GAUGE_MC_CACHE")
+    return Path(folder) if folder else user_cache_path("gauge-mc") / "kernels"
 
 
 OWN_FILES = re.compile(
@@ -102,18 +102,18 @@ def make_private_folder() -> Path:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    found = folder.stat()
+    status = folder.stat()
     name_another = "name another folder in the environment variable GAUGE_MC_CACHE"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise NoKernelsError(
             f"{folder}, where compiled kernels would be stored, is not a folder: {name_another}."
         )
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         raise NoKernelsError(
             f"The folder of compiled kernels {folder} belongs to another user, who could put "
             f"programs there that you would execute: {name_another}."
         )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise NoKernelsError(
             f"Others may write to the folder of compiled kernels {folder}, and could put programs "
             "there that you would execute: run `gauge-mc doctor --clear-cache`, then "
@@ -157,19 +157,19 @@ def compiled(
     digest = hashlib.sha256(kernel.digest(variant))
     # The same sources in another folder, as in another virtual environment, give the same object.
     text = "\0".join([unit, *command, identity])
-    for one in source_folders():
-        text = text.replace(f"{one}/", "")
+    for root in source_folders():
+        text = text.replace(f"{root}/", "")
     digest.update(text.encode(errors="surrogateescape"))
     path = cache_folder() / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
-    found = _report(path)
-    if found is not None:
-        return path, found
+    report = _report(path)
+    if report is not None:
+        return path, report
     try:
         folder = make_private_folder()
         with _locked(path), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
-            found = _report(path)
-            if found is not None:
-                return path, found
+            report = _report(path)
+            if report is not None:
+                return path, report
             for watcher in tuple(_watchers):
                 watcher(kernel.name)
             built = Path(scratch) / path.name
@@ -253,8 +253,8 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
     names = re.findall(r'"(/[^"]*)"', "\n".join([unit, *command]))
-    others = [name for name in names if not {*source_folders()} & {*Path(name).parents}]
-    files = "|".join(map(re.escape, others)) or "$^"
+    foreign = [name for name in names if not {*source_folders()} & {*Path(name).parents}]
+    files = "|".join(map(re.escape, foreign)) or "$^"
     place = re.search(rf"(?<!from )(?:{files})[:(]\d+", printed)  # not where it includes another
     if place:  # in a source of another package, not in the compiler
         where = "" if place[0] in first else f", from {place[0]}"

@@ -68,23 +68,23 @@ def choose_devices(
         BACKENDS.check(backend)
     check_threads(threads)
     if devices is None:
-        one = _preferred() if backend == AUTOMATIC else BACKENDS[backend]
-        if not one.numbered:
-            return (DeviceChoice(one.name, threads=threads),)
-        return _numbered(one, "all" if all_by_default else "1")
+        candidate = _preferred() if backend == AUTOMATIC else BACKENDS[backend]
+        if not candidate.numbered:
+            return (DeviceChoice(candidate.name, threads=threads),)
+        return _numbered(candidate, "all" if all_by_default else "1")
     name, colon, count = devices.partition(":")
-    known = [x for x in BACKENDS.values() if backend in (AUTOMATIC, x.name)]
-    for one in known:
-        if one.name == name and not one.numbered:
+    backends = [x for x in BACKENDS.values() if backend in (AUTOMATIC, x.name)]
+    for candidate in backends:
+        if candidate.name == name and not candidate.numbered:
             plain = re.fullmatch("[0-9]{1,9}", count)
             if colon and not (plain and 1 <= int(count) <= MAX_THREADS):
                 raise UsageError(
                     f"--devices {devices} is invalid: N in {name}:N must lie between 1 and "
                     f"{MAX_THREADS}."
                 )
-            return _parts(one, int(count or 1), threads)
+            return _parts(candidate, int(count or 1), threads)
     words = devices.removesuffix(",").split(",")
-    numbered = [x for x in known if x.numbered]
+    numbered = [x for x in backends if x.numbered]
     numbers = all(re.fullmatch("[0-9]{1,9}", word) for word in words)
     if not numbered or not (devices == "all" or numbers):
         parts = in_words([f"{x.name}:N" for x in BACKENDS.values() if not x.numbered], "or")
@@ -168,25 +168,25 @@ def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceCho
 
 def _numbered(backend: Backend, devices: str) -> tuple[DeviceChoice, ...]:
     """Return the numbered devices that `devices` names, and check that they exist."""
-    here = backend.count()
+    count = backend.count()
     if devices == "all":
-        wanted = list(range(here))
+        ordinals = list(range(count))
     elif "," in devices:
-        wanted = [int(word) for word in devices.removesuffix(",").split(",")]
+        ordinals = [int(word) for word in devices.removesuffix(",").split(",")]
     else:
-        wanted = list(range(min(int(devices), here + 1)))
-    if not wanted:
+        ordinals = list(range(min(int(devices), count + 1)))
+    if not ordinals:
         raise UsageError(
             f"--devices {devices} means no {backend.label} at all; give how many to take, such as "
             "1, or numbers with a comma, such as 0, for the first one alone."
         )
-    if len(set(wanted)) < len(wanted):
+    if len(set(ordinals)) < len(ordinals):
         raise UsageError(
             f"--devices {devices} names a {backend.label} twice; give each number once."
         )
-    if max(wanted) >= here:
+    if max(ordinals) >= count:
         raise GaugeError(
-            f"--devices {devices} needs {backend.label} {max(wanted)}, but there are {here}, "
+            f"--devices {devices} needs {backend.label} {max(ordinals)}, but there are {count}, "
             "numbered from 0."
         )
-    return tuple(DeviceChoice(backend.name, ordinal) for ordinal in wanted)
+    return tuple(DeviceChoice(backend.name, ordinal) for ordinal in ordinals)

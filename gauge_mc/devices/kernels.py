@@ -251,10 +251,10 @@ class Library(Kernel):
 def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
     """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
     for path in included(kernel.roots(variant)):
-        others = not any(
+        foreign = not any(
             folder in path.parents for folder in source_folders()
         )  # which tests look at
-        if (path == kernel.source or others) and (statement := store_elsewhere(path)):
+        if (path == kernel.source or foreign) and (statement := store_elsewhere(path)):
             raise GaugeError(
                 f"The kernel '{kernel.name}' stores to the site of a neighbour ({path}: "
                 f"'{shortened(statement)}'), which is wrong where the sites of a register have "

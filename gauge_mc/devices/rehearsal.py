@@ -80,9 +80,9 @@ class NoKernel:
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
     ) -> Iterator[Launch]:
         """Return as many calls as a kernel does; see `LoadedKernel.launches`."""
-        left, n = len(steps), 0
-        while left > 0:
-            left, n = left - lengths[n % len(lengths)], n + 1
+        remaining, n = len(steps), 0
+        while remaining > 0:
+            remaining, n = remaining - lengths[n % len(lengths)], n + 1
             yield self._launched
 
     def prepared(self, steps: ctypes.Array[Any]) -> Launch:
@@ -181,9 +181,9 @@ class RehearsalDevice:
         """Return a call that does nothing."""
         return partial(NoEvent)
 
-    def reaches(self, other: Device) -> bool:
+    def reaches(self, peer: Device) -> bool:
         """Return False for all others, so that halos are copied."""
-        return other is self
+        return peer is self
 
     def pinned_memory(self, nbytes: int) -> NDArray[np.uint8]:
         """Return host memory."""

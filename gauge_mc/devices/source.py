@@ -103,21 +103,21 @@ def choice_of(header: Path) -> str:
 @cache
 def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return source files and the files that they include, each once, the innermost first."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
 
     def visit(path: Path) -> None:
-        if path in found:
+        if path in paths:
             return
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', _text(path), re.MULTILINE):
             beside = path.parent / name
             inner = beside if beside.is_file() else source_file(name)
             if inner.is_file():
                 visit(inner)
-        found[path] = None
+        paths[path] = None
 
     for root in roots:
         visit(root)
-    return tuple(found)
+    return tuple(paths)
 
 
 def digest_of(paths: Sequence[Path]) -> bytes:
@@ -145,14 +145,14 @@ def constants(path: Path, *parameters: tuple[str, int]) -> dict[str, int]:
 
     A declaration whose value cannot be evaluated (see `_evaluate`) is omitted.
     """
-    found: dict[str, int] = dict(parameters)
+    values: dict[str, int] = dict(parameters)
     for declaration in re.findall(r"\bconstexpr\s+int\s+([^;]+);", _code(path)):
         for name, value in re.findall(r"(\w+)\s*=\s*([^,]+)", declaration):
             try:
-                found[name] = _evaluate(value.rpartition("::")[2].strip(), found)
+                values[name] = _evaluate(value.rpartition("::")[2].strip(), values)
             except (SyntaxError, LookupError):
                 continue
-    return found
+    return values
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,11 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
     if body is None:
         raise GaugeError(f"No structure {name} is declared in {roots[-1]}.")
     sizes = {key: value for path in included(roots) for key, value in constants(path).items()}
-    found = []
+    layout = []
     for statement in body:
-        first, *others = statement.removeprefix("const ").split(",")
+        first, *declarators = statement.removeprefix("const ").split(",")
         match = re.fullmatch(rf"([^=]+?)\s*([\s*])\s*{DECLARATOR}", first)
-        words = [re.fullmatch(rf"\s*(\*?)\s*{DECLARATOR}", x) for x in others]
+        words = [re.fullmatch(rf"\s*(\*?)\s*{DECLARATOR}", x) for x in declarators]
         if not match or not all(words):
             raise GaugeError(f"The member '{statement}' of {name} in {roots[-1]} cannot be read.")
         cpp = match[1].strip()
@@ -200,8 +200,8 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
             extents = tuple(_evaluate(n, sizes) for n in re.findall(r"\[(\w+)\]", brackets))
             for extent in reversed(extents):
                 kind = kind * extent
-            found.append(StructMember(member, cpp + pointer, extents, kind))
-    return tuple(found)
+            layout.append(StructMember(member, cpp + pointer, extents, kind))
+    return tuple(layout)
 
 
 class DeclaredStructure(ctypes.Structure):
@@ -239,8 +239,8 @@ class DeclaredStructure(ctypes.Structure):
         except (TypeError, OverflowError, RuntimeError):
             raise self._misfit(named) from None
         # ctypes drops the upper bits of numbers that are too large, and accepts short tuples.
-        stored, given = self.scalars  # of all scalars at once, because that is faster
-        suspect = self.arrays if stored(self) == given(named) else self.declared
+        stored, passed = self.scalars  # of all scalars at once, because that is faster
+        suspect = self.arrays if stored(self) == passed(named) else self.declared
         for name in suspect:
             if not _holds(getattr(self, name), named[name]):
                 raise self._misfit({name: named[name]})
@@ -438,7 +438,7 @@ def _statements(code: str) -> Iterator[str]:
             statement += character
 
 
-def _evaluate(text: str, known: dict[str, int]) -> int:
+def _evaluate(text: str, names: dict[str, int]) -> int:
     """Evaluate a C++ expression of integers, known constants, +, -, * and /."""
 
     def value(node: ast.expr) -> int:
@@ -446,7 +446,7 @@ def _evaluate(text: str, known: dict[str, int]) -> int:
             case ast.Constant(value=int(number)):
                 return number
             case ast.Name(id=name):
-                return known[name]
+                return names[name]
             case ast.BinOp(left=left, op=op, right=right):
                 return int(OPERATORS[type(op)](value(left), value(right)))
         raise LookupError(text)

@@ -52,8 +52,8 @@ class ResultCache:
             self._owner = owner
         if key not in self._found:
             self._found[key] = compute()
-        found: T = self._found[key]
-        return found
+        result: T = self._found[key]
+        return result
 
 
 LEAST_SLICES = 2
@@ -330,8 +330,8 @@ def _share_of_this_process(
     them among themselves.
     """
 
-    def identities(chosen: tuple[DeviceChoice, ...]) -> list[str]:
-        return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in chosen]
+    def identities(choices: tuple[DeviceChoice, ...]) -> list[str]:
+        return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in choices]
 
     everyone = processes.allgather((platform.node(), identities(choices)))
     alike = [rank for rank, x in enumerate(everyone) if x == everyone[processes.rank]]

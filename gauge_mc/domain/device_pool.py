@@ -74,10 +74,10 @@ class DevicePool:
         return (self._side_by_side if self.threads else self._alone)(job, items)
 
     def _alone(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
-        one = job(self.devices[0], items)
-        self.cleanup.callback(one.close)
+        results = job(self.devices[0], items)
+        self.cleanup.callback(results.close)
         for _ in items:
-            yield _next_result(one)
+            yield _next_result(results)
 
     def _side_by_side(self, job: Job[Item, Result], items: Sequence[Item]) -> Iterator[Result]:
         count, cancelled = len(self.devices), threading.Event()
@@ -89,10 +89,10 @@ class DevicePool:
         pairs = list(zip(self.threads, jobs, strict=True))
         ahead: deque[Future[Result]] = deque()
         self.cleanup.callback(_cancel, cancelled, ahead, pairs)
-        for thread, one in itertools.islice(itertools.cycle(pairs), len(items)):
+        for thread, results in itertools.islice(itertools.cycle(pairs), len(items)):
             if len(ahead) == AHEAD * count:
                 yield ahead.popleft().result()
-            ahead.append(thread.submit(_next_result, one))
+            ahead.append(thread.submit(_next_result, results))
         while ahead:
             yield ahead.popleft().result()
 
@@ -230,7 +230,7 @@ class EnergyMeter:
     def combined(self, joules: Mapping[str, float | None]) -> EnergyUse:
         """Add up energies over the processes, which must all call this."""
         source = " + ".join(sorted({c.source for c in self._counters.values()}))
-        found: dict[tuple[str, str], float] = {}
+        energies: dict[tuple[str, str], float] = {}
         everyone = self._processes.allgather((platform.node(), dict(joules), source, self._missing))
         for host, parts, _, missing in everyone:
             if missing:
@@ -238,5 +238,5 @@ class EnergyMeter:
             for name, spent in parts.items():
                 if spent is None:
                     return EnergyUse(None, "the energy counters do not advance")
-                found[host, name] = max(spent, found.get((host, name), 0.0))
-        return EnergyUse(sum(found.values()), everyone[0][2])
+                energies[host, name] = max(spent, energies.get((host, name), 0.0))
+        return EnergyUse(sum(energies.values()), everyone[0][2])

@@ -62,17 +62,19 @@ class ForeignNeighbours:
         devices: DeviceGroup,
         slabs: Mapping[int, Slab],
         shared: Mapping[int, SharedBuffer],
-        found: Mapping[Pair, ForeignBuffer],
+        buffers: Mapping[Pair, ForeignBuffer],
         tags: Mapping[Pair, int],
     ) -> None:
         self._processes = devices.processes
         self._shared = shared
-        self._found = found
+        self._found = buffers
         self._turns = dict.fromkeys(shared, 0)
         self._links: dict[int, list[_Link]] = {number: [] for number in slabs}
-        for (mine, other), theirs in found.items():
-            process = devices.process_of(other)
-            link = _Link(slabs[mine], theirs, process, (tags[mine, other], tags[other, mine]))
+        for (mine, neighbour), theirs in buffers.items():
+            process = devices.process_of(neighbour)
+            link = _Link(
+                slabs[mine], theirs, process, (tags[mine, neighbour], tags[neighbour, mine])
+            )
             self._links[mine].append(link)
         self._signalled: list[tuple[int, _Link]] = []
 
@@ -85,9 +87,9 @@ class ForeignNeighbours:
         first_tag: int,
     ) -> ForeignNeighbours | None:
         """Return the neighbours in other processes; all processes must call this."""
-        wanted = [(mine, x) for mine, x in pairs if mine in slabs]
+        foreign = [(mine, x) for mine, x in pairs if mine in slabs]
         shared = {}
-        for number in dict.fromkeys(mine for mine, _ in wanted):
+        for number in dict.fromkeys(mine for mine, _ in foreign):
             slab = slabs[number]
             if isinstance(slab.device, SharingDevice):
                 buffer = slab.device.share(slab.buffer)
@@ -97,21 +99,21 @@ class ForeignNeighbours:
         offers: dict[tuple[int, str], Offer] = {}
         for some in devices.processes.allgather({(n, node): x.offer for n, x in shared.items()}):
             offers |= some
-        found = {}
-        for mine, other in wanted:
-            device, offer = slabs[mine].device, offers.get((other, node))
+        buffers = {}
+        for mine, neighbour in foreign:
+            device, offer = slabs[mine].device, offers.get((neighbour, node))
             if offer and isinstance(device, SharingDevice):
                 theirs = device.foreign(offer)
                 if theirs:
-                    found[mine, other] = theirs
-        if not all(devices.processes.allgather(len(found) == len(wanted))):
+                    buffers[mine, neighbour] = theirs
+        if not all(devices.processes.allgather(len(buffers) == len(foreign))):
             return None
         tags = {pair: first_tag + n for n, pair in enumerate(pairs)}
-        return cls(devices, slabs, shared, found, tags)
+        return cls(devices, slabs, shared, buffers, tags)
 
-    def address(self, mine: int, other: int) -> int:
+    def address(self, mine: int, neighbour: int) -> int:
         """Return the address, in this process, of the links of a neighbour."""
-        return self._found[mine, other].address
+        return self._found[mine, neighbour].address
 
     def signal(self, number: int) -> None:
         """Tell the neighbours of a slab that its kernel has been issued."""
@@ -405,12 +407,12 @@ class HaloExchange:
         message.request = self._processes.begin_send(message.data, message.process, message.tag)
 
     def _message(self, tag: int, t: Transfer, window: SliceRange, incoming: bool) -> _HaloMessage:
-        here, place, there = (
+        number, place, partner = (
             (t.target, t.target_place, t.source)
             if incoming
             else (t.source, t.source_place, t.target)
         )
-        slab, process = self._slabs[here], self._process_of(there)
+        slab, process = self._slabs[number], self._process_of(partner)
         address = _address(slab, place, window)
         if self._direct:
             memory = (ctypes.c_uint8 * window.nbytes).from_address(address)

@@ -82,8 +82,8 @@ class Lattice:
         """
         if isinstance(text, str):
             words = text.lower().split("x")
-            whole = all(re.fullmatch(r" *-?[0-9]{1,10} *", word) for word in words)
-            extents = [int(word) for word in words] if whole else []
+            integers = all(re.fullmatch(r" *-?[0-9]{1,10} *", word) for word in words)
+            extents = [int(word) for word in words] if integers else []
         else:
             extents = list(text)
         if not all(type(extent) is int for extent in extents):

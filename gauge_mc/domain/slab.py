@@ -230,12 +230,12 @@ class Layout:
         """The coordinates of the first site of each lane's sub-lattice: [lanes][3]."""
         return np.ascontiguousarray((self._lane_coordinates.T * self.extents), np.int32)
 
-    def places_in(self, other: Layout) -> NDArray[np.int32] | None:
+    def places_in(self, layout: Layout) -> NDArray[np.int32] | None:
         """Return where the sites of a slice of even t are in another layout of the same lattice."""
-        if self.split == other.split:
+        if self.split == layout.split:
             return None
         place = np.empty(self.lattice.slice_sites, np.int32)
-        for order in other._even_order:
+        for order in layout._even_order:
             place[order] = np.arange(order.size).reshape(order.shape)
         return np.ascontiguousarray(place[self._even_order])
 
@@ -335,8 +335,8 @@ class Slab:
     ) -> ctypes.Structure:
         """Return the work on all time slices, without the halo, of all replicas or of `some`."""
         layout = self.layout
-        chosen = range(layout.replicas) if some is None else some
-        return work(chosen.start * layout.period, 1, len(chosen) * layout.slices, parity, mu)
+        replicas = range(layout.replicas) if some is None else some
+        return work(replicas.start * layout.period, 1, len(replicas) * layout.slices, parity, mu)
 
     def first_slices(self) -> ctypes.Structure:
         """Return the work on the first time slice of every replica."""
@@ -377,8 +377,8 @@ class Slab:
         sites = layout.lattice.slice_sites * layout.slices_in_memory
         largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
         large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= MOST_PACKETS
-        chosen = (*self.group.choices, *choices)
-        return Variant(layout.precision, chosen, layout.lanes, large, self.device.strict)
+        combined = (*self.group.choices, *choices)
+        return Variant(layout.precision, combined, layout.lanes, large, self.device.strict)
 
     def kernel(self, kernel: Kernel, *choices: Choice) -> LoadedKernel:
         """Load a kernel for this slab, given the choices other than the group."""

@@ -92,9 +92,9 @@ EXPORTS: Registry[Export] = Registry("export", __name__, Export)
 
 def export_to(out: Path) -> Export:
     """Return the export for a file, which is determined by the ending of its name."""
-    for one in EXPORTS.values():
-        if out.name.casefold().endswith(one.ending):
-            return one
+    for exporter in EXPORTS.values():
+        if out.name.casefold().endswith(exporter.ending):
+            return exporter
     endings = in_words([x.ending for x in EXPORTS.values()], "or")
     raise UsageError(f"The ending of {out} is unknown; let the name end in {endings}.")
 
@@ -130,10 +130,10 @@ def export(
         written.
     """
     target, paths = Path(out), paths_of(run)
-    chosen = export_to(target)
-    chosen.kind.check(target)
+    exporter = export_to(target)
+    exporter.kind.check(target)
     joined = not isinstance(run, str | os.PathLike)
-    if joined and (not paths or (len(paths) > 1 and not chosen.joins_runs)):
+    if joined and (not paths or (len(paths) > 1 and not exporter.joins_runs)):
         endings = in_words([x.ending for x in EXPORTS.values() if x.joins_runs], "or")
         raise UsageError(
             f"{target} can have the tables of one run only, and there are {len(paths)}; name one "
@@ -144,7 +144,7 @@ def export(
     if len({*labels.values()}) < len(labels):
         labels = {path: str(path) for path in paths}
     runs = [_exported(path, label, names) for path, label in labels.items()]
-    return chosen.write_runs(target, runs, joined)
+    return exporter.write_runs(target, runs, joined)
 
 
 def _exported(path: Path, name: str, names: Sequence[str] | None) -> ExportedRun:

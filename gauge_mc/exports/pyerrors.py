@@ -74,12 +74,12 @@ def elements_of(content: Content) -> Iterator[tuple[str, Any]]:
     A name has no blanks, such as ``wilson_loops:smearing=0,path=100,r=3[2]``.
     """
     for table, series in content.items():
-        for key, one in series.items():
+        for key, observable in series.items():
             name = "".join(f"{table}:{key}".split())
-            if not hasattr(one, "content"):
-                yield name, one
+            if not hasattr(observable, "content"):
+                yield name, observable
                 continue
-            for t, element in enumerate(one.content):
+            for t, element in enumerate(observable.content):
                 if element is not None:
                     yield f"{name}[{t}]", element[0]
 
@@ -147,9 +147,9 @@ class PyerrorsExport(Export):
 
         description = description_of(parameters, tables, content)
         with replacing(out, kind=self.kind) as file, tempfile.TemporaryDirectory() as folder:
-            written = Path(folder) / "tables.json.gz"
-            dump_dict_to_json(content, str(written), description, indent=0)
-            file.write(written.read_bytes())
+            path = Path(folder) / "tables.json.gz"
+            dump_dict_to_json(content, str(path), description, indent=0)
+            file.write(path.read_bytes())
         return list(content)
 
 

@@ -170,8 +170,8 @@ class ParquetColumn:
     def metadata(self) -> dict[str, str]:
         """Metadata of the field."""
         declared = self.declared
-        found = {"description": declared.meaning, "unit": declared.unit, "symbol": declared.symbol}
-        return {key: text for key, text in found.items() if text} | {"provenance": self.provenance}
+        texts = {"description": declared.meaning, "unit": declared.unit, "symbol": declared.symbol}
+        return {key: text for key, text in texts.items() if text} | {"provenance": self.provenance}
 
 
 def _one_table(runs: Sequence[ExportedRun]) -> str:
@@ -198,15 +198,15 @@ def _of_tables(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn
             )
     declared = _declared(runs[0].parameters, tables[0])
     for key in tables[0]:
-        one = declared.get(key) or Column(key, _kind([table[key] for table in tables]))
+        column = declared.get(key) or Column(key, _kind([table[key] for table in tables]))
         for run, table in zip(runs, tables, strict=True):
-            if len(table) and not one.fits(table[key]):
+            if len(table) and not column.fits(table[key]):
                 raise DamagedError(
                     f"The table {run.name}: {name}.csv is damaged: its column '{key}' contains a "
-                    f"value that is not {WORDS[one.kind]}."
+                    f"value that is not {WORDS[column.kind]}."
                 )
-        values = np.concatenate([table[key].astype(KINDS[one.kind]) for table in tables])
-        yield ParquetColumn(one, values, f"{key} in {name}.csv")
+        values = np.concatenate([table[key].astype(KINDS[column.kind]) for table in tables])
+        yield ParquetColumn(column, values, f"{key} in {name}.csv")
 
 
 def _kind(parts: Sequence[NDArray[Any]]) -> type[Any]:
@@ -218,17 +218,17 @@ def _kind(parts: Sequence[NDArray[Any]]) -> type[Any]:
 def _declared(parameters: Parameters, table: TableData) -> dict[str, Column]:
     """Return the declarations of the columns of a table, as far as they are known."""
     title, algorithm = table.header.get("observable", ""), parameters.algorithm
-    found = [Column(SWEEP, int, "number of updates, or of the configuration")]
+    columns = [Column(SWEEP, int, "number of updates, or of the configuration")]
     if title == TEMPERING:
-        found += OF_EXCHANGES
+        columns += OF_EXCHANGES
     elif title == algorithm.name:
-        found += algorithm.columns
+        columns += algorithm.columns
     elif OF_TABLE in table.header:
         seconds = (table for kind in OBSERVABLES.values() for table in kind.secondary_tables)
-        found += next((second.columns for second in seconds if second.name == title), ())
+        columns += next((second.columns for second in seconds if second.name == title), ())
     elif observable := observable_of_table(table):
-        found += observable.columns
-    return {x.name: x for x in found}
+        columns += observable.columns
+    return {x.name: x for x in columns}
 
 
 def _of_parameters(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn]:
@@ -239,17 +239,17 @@ def _of_parameters(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetCo
         return ParquetColumn(Column(key, help=help), np.repeat([*values], counts), provenance)
 
     yield column(RUN, "name of the run", [run.name for run in runs], "name of the run")
-    given = [run.parameters.values() for run in runs]
-    taken = {RUN, *runs[0].tables[name]}
-    for key in given[0]:
-        values = [x.get(key) for x in given]
-        if key not in taken and (key == BETA.name or len({*values}) > 1):
+    parameters = [run.parameters.values() for run in runs]
+    reserved = {RUN, *runs[0].tables[name]}
+    for key in parameters[0]:
+        values = [x.get(key) for x in parameters]
+        if key not in reserved and (key == BETA.name or len({*values}) > 1):
             yield column(key, f"parameter {key} of the run", values, f"{key} in run.toml")
 
 
 def _metadata(runs: Sequence[ExportedRun], name: str) -> dict[bytes, str]:
     """Return the metadata of a file."""
-    found = {
+    document = {
         "program": version(),
         "table": name,
         "runs": [
@@ -267,4 +267,4 @@ def _metadata(runs: Sequence[ExportedRun], name: str) -> dict[bytes, str]:
             for run in runs
         ],
     }
-    return {MARK: json.dumps(found), PANDAS: json.dumps(found)}
+    return {MARK: json.dumps(document), PANDAS: json.dumps(document)}

@@ -74,8 +74,8 @@ class DecoratedLinks:
     @cached_property
     def _levels(self) -> list[Places]:
         """The decorated links of every level, the lowest level first."""
-        wanted = dict(enumerate(self.sets)).items()
-        levels = [{x: x[0] for x in wanted}]
+        top = dict(enumerate(self.sets)).items()
+        levels = [{x: x[0] for x in top}]
         while any(rest for _, rest in _below(levels[0])):
             levels.insert(0, {x: place for place, x in enumerate(sorted(_below(levels[0])))})
         return levels
@@ -129,13 +129,13 @@ def alphas_in_words(alphas: Sequence[float]) -> str:
 
 def _below(level: Mapping[DecoratedLink, int]) -> set[DecoratedLink]:
     """Return the decorated links of which those of a level consist."""
-    found = set()
+    parts = set()
     for mu, staples in level:
         for rho in range(DIRECTIONS):
             if staples >> rho & 1:
                 rest = staples & ~(1 << rho)
-                found |= {(mu, rest), (rho, rest)}
-    return found
+                parts |= {(mu, rest), (rho, rest)}
+    return parts
 
 
 def _fields_for(level: Mapping[DecoratedLink, int]) -> int:
@@ -144,8 +144,8 @@ def _fields_for(level: Mapping[DecoratedLink, int]) -> int:
 
 def _fields_of(source: Field, target: Field, count: int) -> list[Field]:
     """Return fields for decorated links, which all decorations of a target share."""
-    kept = source.prepared.get(FIELDS, [])
-    fields = cast(list[Field], target.prepared.setdefault(FIELDS, kept))
+    cached = source.prepared.get(FIELDS, [])
+    fields = cast(list[Field], target.prepared.setdefault(FIELDS, cached))
     while len(fields) < count:
         fields.append(source.repeated(1))
     return fields

@@ -120,10 +120,10 @@ class Field(SlabField):
             )
             for time in times
         )
-        here = zip(devices.devices, layouts[devices.first_slab :], strict=False)
+        pairs = zip(devices.devices, layouts[devices.first_slab :], strict=False)
         slabs = tuple(
             Slab(links_of, x, layout, x.allocate(layout.field_bytes(links_of.components)))
-            for x, layout in here
+            for x, layout in pairs
         )
         return cls(lattice, links_of, precision, devices, slabs, layouts)
 
@@ -361,8 +361,8 @@ class Field(SlabField):
 
     def restore(self, slices: Iterator[NDArray[Any]]) -> None:
         """Set the links to the stored components that `packed_slices` returned."""
-        real, own = REALS[self.precision], islice(slices, self.lattice.t)
-        blocks = (np.ascontiguousarray(x, real).reshape(-1).view(np.uint8) for x in own)
+        real, stored = REALS[self.precision], islice(slices, self.lattice.t)
+        blocks = (np.ascontiguousarray(x, real).reshape(-1).view(np.uint8) for x in stored)
         FieldBlocks(self, self._as_stored).restore(blocks)
 
     @property
@@ -446,12 +446,12 @@ class AlgebraField(SlabField):
     def clear(self) -> None:
         """Set all elements to 0, in copies of parts that are twice as long every time."""
         for slab in self.slabs:
-            buffer, done = slab.buffer, min(slab.buffer.nbytes, PART)
-            slab.device.write(buffer, 0, np.zeros(done, np.uint8))
-            while done < buffer.nbytes:
-                size = min(done, buffer.nbytes - done)
-                slab.device.copy(BufferPart(buffer, done, size), BufferPart(buffer, 0, size))
-                done += size
+            buffer, cleared = slab.buffer, min(slab.buffer.nbytes, PART)
+            slab.device.write(buffer, 0, np.zeros(cleared, np.uint8))
+            while cleared < buffer.nbytes:
+                size = min(cleared, buffer.nbytes - cleared)
+                slab.device.copy(BufferPart(buffer, cleared, size), BufferPart(buffer, 0, size))
+                cleared += size
 
 
 def is_local(slab: Slab, depth: int, compute: Callable[[], bytes]) -> bool:
@@ -462,11 +462,11 @@ def is_local(slab: Slab, depth: int, compute: Callable[[], bytes]) -> bool:
     beyond = near.copy()
     away = slice(depth + 1, len(near) - depth)
     beyond[away] = far[away]
-    found = []
+    results = []
     for links in (near, beyond):
         slab.device.write(slab.buffer, 0, links.reshape(-1).view(np.uint8))
-        found.append(compute())
-    return found[0] == found[1]
+        results.append(compute())
+    return results[0] == results[1]
 
 
 ON_DEVICES = {"devices", "slabs", "layouts"}

@@ -137,8 +137,8 @@ class SlabBlocks:
     def bad(self, t: int) -> tuple[int, int] | None:
         """Return `LinkCheck.bad` for time slice `t` alone."""
         data = self.slab.device.read(self._results, t * self._row, self._row)
-        found = LinkCheck.of(data.view(np.uint32).reshape(1, *self._shape[1:])).bad
-        return (t, found[1]) if found else None
+        place = LinkCheck.of(data.view(np.uint32).reshape(1, *self._shape[1:])).bad
+        return (t, place[1]) if place else None
 
     def _address(self, block: Block, use: str) -> int:
         device = self.slab.device
@@ -228,9 +228,9 @@ class FieldBlocks:
             field.exchange_halo()
 
         def block(t: int) -> Block:
-            found: Block = memory(t) if memory else np.empty(size, np.uint8)
-            self._slab(t).write(t, found).synchronize()
-            return found
+            content: Block = memory(t) if memory else np.empty(size, np.uint8)
+            self._slab(t).write(t, content).synchronize()
+            return content
 
         return field.devices.gather_slices(field.lattice, block)
 

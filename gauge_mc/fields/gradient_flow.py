@@ -89,8 +89,8 @@ class LargestValues:
         local = []
         for slab, memory in zip(self._slabs, self._memory, strict=True):
             slices = slab.layout.replicas * slab.layout.slices
-            found = slab.device.read(memory, 0, 4 * slices).view(np.float32)
-            local.append(found.astype(np.float64).reshape(1, -1, 1))
+            values = slab.device.read(memory, 0, 4 * slices).view(np.float32)
+            local.append(values.astype(np.float64).reshape(1, -1, 1))
         return slices_of_all_slabs(self._devices, local)[0, :, 0]
 
 
@@ -101,9 +101,9 @@ def field_strength(
     largest = largest or LargestValues(field)
     largest.clear()
     sums = [SlabSums(slab, 3, 1, wide=True) for slab in field.slabs]
-    for n, one in enumerate(sums):
-        addresses = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-        one.launch(CLOVER, addresses | {"along_t": anisotropy * anisotropy})
+    for n, slab_sums in enumerate(sums):
+        addresses = {"links": slab_sums.slab.buffer.address, "largest": largest.address(n)}
+        slab_sums.launch(CLOVER, addresses | {"along_t": anisotropy * anisotropy})
     by_slice = slices_of_all_slabs(field.devices, [s.by_slice() for s in sums])[0]
     plaquette, clover, charge = by_slice.T
     return FieldStrength(2 * plaquette, clover, charge / CHARGE_NORM, largest.by_slice())
@@ -121,8 +121,8 @@ def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> 
         spare.exchange_halo(depth=None)
         lines = spare
         sums = [SlabSums(slab, 1, 1) for slab in field.slabs]
-        for one, slab in zip(sums, spare.slabs, strict=True):
-            one.launch(LONG_CLOVER, {"lines": slab.buffer.address, "length": length})
+        for slab_sums, slab in zip(sums, spare.slabs, strict=True):
+            slab_sums.launch(LONG_CLOVER, {"lines": slab.buffer.address, "length": length})
         by_slice = slices_of_all_slabs(field.devices, [s.by_slice() for s in sums])[0, :, 0]
         total = total + IMPROVED[length] * by_slice / (CHARGE_NORM * length**4)
     return total
@@ -285,8 +285,8 @@ class GradientFlow:
         slabs = zip(self.field.slabs, self._begin.slabs, self._estimate.slabs, strict=True)
         for n, (slab, begin, estimate) in enumerate(slabs):
             fields = {"before": begin.buffer.address, "after": slab.buffer.address}
-            found = {"estimate": estimate.buffer.address, "largest": self._largest.address(n)}
-            slab.launch(FLOW_ERROR, slab.whole(), **fields, **found)
+            outputs = {"estimate": estimate.buffer.address, "largest": self._largest.address(n)}
+            slab.launch(FLOW_ERROR, slab.whole(), **fields, **outputs)
         return float(self._largest.by_slice().max())
 
     def _go_back(self, size: float) -> None:
@@ -305,15 +305,15 @@ class GradientFlow:
             "last": stage == STAGES - 1,
         }
         kernel = ZEUTHEN_STAGE if self.flow.corrected else FLOW_STAGE
-        own = () if self.flow.corrected else (self.flow.action,)
+        choices = () if self.flow.corrected else (self.flow.action,)
         forces, stages = [], []
         estimate = self._estimate if stage == 1 else None
         for n, source in enumerate(self.field.slabs):
             more: dict[str, Any] = {"action": _filled(FLOW_FORCE, source, self.flow)}
             if self._force:
                 force = {"force": self._force.slabs[n].buffer.address}
-                given = {"links": source.buffer.address, **force, **more}
-                forces.append(_launch(FLOW_FORCE, source, (self.flow.action,), given))
+                arguments = {"links": source.buffer.address, **force, **more}
+                forces.append(_launch(FLOW_FORCE, source, (self.flow.action,), arguments))
                 more = force
             fields = {
                 "source": source.buffer.address,
@@ -321,13 +321,13 @@ class GradientFlow:
                 "momenta": self._momenta.slabs[n].buffer.address,
                 "estimate": estimate.slabs[n].buffer.address if estimate else None,
             }
-            variant = source.variant(*own)
-            given = {
+            variant = source.variant(*choices)
+            arguments = {
                 "fields": kernel.part("Flowing", variant)(**fields),
                 "stage": kernel.part("Stage", variant)(**values),
                 **more,
             }
-            stages.append(_launch(kernel, source, own, given))
+            stages.append(_launch(kernel, source, choices, arguments))
         yield from forces
         if self._force:
             yield self._force.exchange_halo

@@ -204,8 +204,8 @@ class Random:
         numbers = slab.device.scratch("numbers", size)
         streams = {"stream": self.stream(number), "numbers": stream((), 0, numbers.address)}
         slab.launch(RANDOM_NUMBERS, slab.whole(mu=mu), self.choice, **streams)
-        found = slab.device.read(numbers, 0, size).view(np.uint32)
-        slices = found.reshape(layout.slices, -1)
+        drawn = slab.device.read(numbers, 0, size).view(np.uint32)
+        slices = drawn.reshape(layout.slices, -1)
         by_site = [
             layout.unpack_words(slice_, t) for t, slice_ in zip(layout.times, slices, strict=True)
         ]

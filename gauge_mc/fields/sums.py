@@ -126,10 +126,10 @@ class SlabSums:
     @property
     def described(self) -> ctypes.Structure:
         """The structure ``PartialSums`` of the first row."""
-        made: ctypes.Structure = structure("PartialSums", (PARTIAL_SUMS,))(
+        description: ctypes.Structure = structure("PartialSums", (PARTIAL_SUMS,))(
             data=self.partial_sums(0), parts=self._parts, values=self.values, levels=self._levels
         )
-        return made
+        return description
 
     @property
     def strict(self) -> bool:
@@ -255,8 +255,8 @@ def lattice_sums(field: Field, kernel: Kernel, values: int) -> NDArray[np.float6
         The sums. The order of additions depends only on the lattice, not on its division.
     """
     sums = [SlabSums(slab, values, 1) for slab in field.slabs]
-    for one in sums:
-        one.launch(kernel, {"links": one.slab.buffer.address})
+    for slab_sums in sums:
+        slab_sums.launch(kernel, {"links": slab_sums.slab.buffer.address})
     return np.asarray(total(field, sums)[0])
 
 
@@ -304,11 +304,11 @@ class DeferredSums:
         slabs = zip(field.slabs, arguments, over, strict=True)
         shared = len({id(slab.device) for slab in field.slabs}) < len(field.slabs)
         self._slabs = []
-        for slab, own, one in slabs:
-            if one.slices:
+        for slab, passed, region in slabs:
+            if region.slices:
                 beside = side and slab.device.has_side_stream
-                sums = SlabSums(slab, values, block, one, own_memory=block > 1 or shared)
-                self._slabs.append((sums, sums.launches(kernel, own, beside)))
+                sums = SlabSums(slab, values, block, region, own_memory=block > 1 or shared)
+                self._slabs.append((sums, sums.launches(kernel, passed, beside)))
         self._empty = len(self._slabs) < len(field.slabs)
         self._begun = 0
         self._fetched: list[NDArray[np.float64]] = []
@@ -335,10 +335,10 @@ class DeferredSums:
         self._begun = 0
         by_slice = slices_of_all_slabs(self._devices, local)
         begun, slices, values = by_slice.shape
-        own = by_slice.reshape(begun, self._replicas, slices // self._replicas, values)
+        by_replica = by_slice.reshape(begun, self._replicas, slices // self._replicas, values)
         totals = np.zeros((begun, self._replicas, values))
-        for t in range(own.shape[2]):
-            totals += own[:, :, t]
+        for t in range(by_replica.shape[2]):
+            totals += by_replica[:, :, t]
         return totals
 
 
@@ -359,12 +359,12 @@ def averages(field: Field) -> Averages:
 
 def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
     """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice."""
-    found = []
+    traces = []
     for kernel, values in AVERAGED.items():
         sums = SlabSums(slab, values, 1, work(place, 1, 1, BOTH_PARITIES))
         sums.launch(kernel, {"links": slab.buffer.address})
-        found.append(sums.by_slice()[0, 0])
-    return np.concatenate(found)
+        traces.append(sums.by_slice()[0, 0])
+    return np.concatenate(traces)
 
 
 def normalised(sums: NDArray[np.float64], colours: int, sites: int) -> Averages:

@@ -50,15 +50,15 @@ class FileKind:
                 "name."
             )
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             return  # there is nothing, or writing will fail
-        if stat.S_ISREG(found.st_mode) and (not found.st_size or self.recognises(path)):
+        if stat.S_ISREG(status.st_mode) and (not status.st_size or self.recognises(path)):
             return
-        what = {stat.S_IFREG: "another file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
-        there = what.get(stat.S_IFMT(found.st_mode), "not a file")
+        kinds = {stat.S_IFREG: "another file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
+        kind = kinds.get(stat.S_IFMT(status.st_mode), "not a file")
         raise UsageError(
-            f"{path} is {there}, which {self.name} must not replace; choose another name, or "
+            f"{path} is {kind}, which {self.name} must not replace; choose another name, or "
             "remove it if it is not needed."
         )
 
@@ -116,9 +116,9 @@ def complete_folder(path: Path) -> Iterator[Path]:
     path = path.resolve()
     prefix = _prefix(path)
     temporary = path.with_name(f".{prefix}.{secrets.token_hex(8)}.tmp")
-    made, handle = [], None
+    parents, handle = [], None
     try:
-        made = make_folder(path.parent)
+        parents = make_folder(path.parent)
         temporary.mkdir()
         handle = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with suppress(OSError):  # the lock only protects it from being taken for a leftover
@@ -132,7 +132,7 @@ def complete_folder(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        remove_empty(made)
+        remove_empty(parents)
         if isinstance(error, OSError):
             raise not_written(path, error) from error
         raise
@@ -185,9 +185,9 @@ def _remove_if_left(name: str, folder: int, before: float | None) -> None:
     flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     file = os.open(name, flags, dir_fd=folder)
     try:
-        found = os.fstat(file)
-        ours = (is_folder or stat.S_ISREG(found.st_mode)) and found.st_uid == os.geteuid()
-        if ours and (before is None or found.st_mtime < before):
+        status = os.fstat(file)
+        ours = (is_folder or stat.S_ISREG(status.st_mode)) and status.st_uid == os.geteuid()
+        if ours and (before is None or status.st_mtime < before):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (shutil.rmtree if is_folder else os.unlink)(name, dir_fd=folder)
     finally:
@@ -197,8 +197,8 @@ def _remove_if_left(name: str, folder: int, before: float | None) -> None:
 def refuse_link(path: Path) -> None:
     """Refuse a symbolic link, or one of several names of a file, that is to be appended to."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink > 1):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink > 1):
             raise UsageError(
                 f"{path} is a link, and nothing is added to files through links; put the file "
                 "itself there, or choose another name."

@@ -112,8 +112,8 @@ class TableColumns(tuple[Column, ...]):
         names : iterable of str
             Names of the columns, also of the first one.
         """
-        own = (name for name in names if name != SWEEP)
-        columns = (Column(x, int, index=True) if x in INDICES else x for x in own)
+        measured = (name for name in names if name != SWEEP)
+        columns = (Column(x, int, index=True) if x in INDICES else x for x in measured)
         return cls(*columns).averaging(function)
 
     @property
@@ -155,7 +155,7 @@ class TableColumns(tuple[Column, ...]):
         """Return the columns of a table that has the optional ones as well."""
         return TableColumns(*(replace(x, optional=False) for x in self))
 
-    def check(self, table: TableData, source: str, what: str) -> None:
+    def check(self, table: TableData, source: str, subject: str) -> None:
         """Refuse a table that lacks a column, or has words where there should be numbers.
 
         Series of other programs may lack any column that is not an index.
@@ -166,7 +166,7 @@ class TableColumns(tuple[Column, ...]):
             The table to check.
         source : str
             Name of the table for error messages.
-        what : str
+        subject : str
             Content of the table for error messages, such as ``Wilson loops``.
 
         Raises
@@ -174,17 +174,17 @@ class TableColumns(tuple[Column, ...]):
         GaugeError
             If one of them depends on other links than it may.
         """
-        for one in (Column(SWEEP, int), *self):
-            if one.name not in table.columns:
-                if one.optional or (PROGRAM in table.header and not one.index):
+        for column in (Column(SWEEP, int), *self):
+            if column.name not in table.columns:
+                if column.optional or (PROGRAM in table.header and not column.index):
                     continue
                 raise GaugeError(
-                    f"{source} has no column '{one.name}': it is not a table of {what}."
+                    f"{source} has no column '{column.name}': it is not a table of {subject}."
                 )
-            if len(table) and not one.fits(table[one.name]):
+            if len(table) and not column.fits(table[column.name]):
                 raise DamagedError(
-                    f"{source} is damaged: its column '{one.name}' contains a value that is not a "
-                    "number."
+                    f"{source} is damaged: its column '{column.name}' contains a value that is not "
+                    "a number."
                 )
 
 

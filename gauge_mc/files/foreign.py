@@ -109,12 +109,12 @@ def foreign_table(path: Path) -> tuple[ForeignTable, bytes] | None:
         raise unreadable(path, error) from error
     kinds = FOREIGN_SERIES.values() if data else ()
     kind = next((kind for kind in kinds if kind.recognises(data)), None)
-    lattice, needed = _lattice.get(), kind is not None and kind.needs_lattice
-    if needed != bool(lattice):
+    lattice, required = _lattice.get(), kind is not None and kind.needs_lattice
+    if required != bool(lattice):
         raise UsageError(
             f"{path} does not state the extents of the lattice; give them, as in --lattice "
             "24x24x24x48."
-            if needed
+            if required
             else f"{path} is not recognised as a series that needs --lattice; leave it out."
         )
     if kind is None:

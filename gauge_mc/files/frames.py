@@ -139,13 +139,13 @@ class SuggestingDict(dict[str, V]):
         raise unknown("entry", name, self)
 
 
-def unknown(kind: str, key: str | int, known: Mapping[Any, object]) -> UnknownNameError:
+def unknown(kind: str, key: str | int, entries: Mapping[Any, object]) -> UnknownNameError:
     """Return the error for an unknown name or number, with the nearest one."""
-    if not known:
+    if not entries:
         return UnknownNameError(f"There is no {kind} '{key}', and no other either.")
-    if isinstance(key, int) and not isinstance(next(iter(known)), str):
-        close = min(known, key=lambda x: abs(x - key))
+    if isinstance(key, int) and not isinstance(next(iter(entries)), str):
+        close = min(entries, key=lambda x: abs(x - key))
         return UnknownNameError(f"There is no {kind} {key}; the nearest is {close}.")
     return UnknownNameError(
-        f"There is no {kind} '{key}'{nearest(str(key), map(str, known), 'keys()')}"
+        f"There is no {kind} '{key}'{nearest(str(key), map(str, entries), 'keys()')}"
     )

@@ -34,13 +34,13 @@ def may_be_made(folder: Path) -> bool:
     If necessary it is made, and removed again.
     """
     try:
-        made = make_folder(folder)
+        folders = make_folder(folder)
     except GaugeError as error:
         if getattr(error.__cause__, "errno", None) in FAILURES:
             raise
         return False
     ready = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-    remove_empty(made)
+    remove_empty(folders)
     return ready
 
 
@@ -49,10 +49,10 @@ def make_folder(path: Path) -> list[Path]:
     folder = []
     try:
         missing = [parent for parent in (path, *path.parents) if not parent.exists()]
-        for one in reversed(missing):
+        for ancestor in reversed(missing):
             with suppress(FileExistsError):  # another process was faster
-                one.mkdir()
-                folder.append(one)
+                ancestor.mkdir()
+                folder.append(ancestor)
     except OSError as error:
         raise not_written(path, error) from error
     return folder
@@ -69,11 +69,11 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A path, or several paths."""
 
 
-def paths_of(given: Paths | None) -> list[Path]:
+def paths_of(paths: Paths | None) -> list[Path]:
     """Return the paths that were given; none if it is None."""
-    if given is None:
+    if paths is None:
         return []
-    return [Path(given)] if isinstance(given, str | os.PathLike) else [*map(Path, given)]
+    return [Path(paths)] if isinstance(paths, str | os.PathLike) else [*map(Path, paths)]
 
 
 _COMPRESSED = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ", "zstd": b"\x28\xb5\x2f\xfd"}
@@ -95,7 +95,7 @@ UNCHECKED = "GAUGE_MC_UNCHECKED"
 """Environment variable that is 1 if files without a checksum are to be read on purpose."""
 
 
-def open_regular(path: Path, what: str = "a file") -> BufferedReader:
+def open_regular(path: Path, expected: str = "a file") -> BufferedReader:
     """Open a regular file for reading.
 
     Pipes and devices are refused: reading them may take forever, and their size is unknown.
@@ -108,7 +108,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(number)
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise IrregularFileError(f"{path} is {kind}: name {what}.")
+        raise IrregularFileError(f"{path} is {kind}: name {expected}.")
     return open(number, "rb")
 
 
@@ -205,19 +205,19 @@ class InputFile:
             return DamagedError(f"{self.path} is damaged: {quoted}; {remedy}.", quoted)
         return UnsupportedError(f"{self.path} is not supported: {quoted}.", quoted)
 
-    def absent(self, what: str, consequence: str) -> str:
+    def absent(self, entry: str, consequence: str) -> str:
         """Refuse a file that lacks something by which it is checked, unless that is on purpose."""
         if os.environ.get(UNCHECKED) != "1":
             raise UncheckedError(
-                f"{self.path} states no {what}, so that {consequence}; to read it all the same, "
+                f"{self.path} states no {entry}, so that {consequence}; to read it all the same, "
                 f"set the environment variable {UNCHECKED}=1."
             )
-        return f"it states no {what}, so that {consequence}"
+        return f"it states no {entry}, so that {consequence}"
 
-    def expect_size(self, expected: int, others: Collection[int] = ()) -> None:
+    def expect_size(self, expected: int, alternatives: Collection[int] = ()) -> None:
         """Compare the size of the file with the size that its header implies."""
         if self.size != expected:
-            short = self.size < expected and self.size not in others
+            short = self.size < expected and self.size not in alternatives
             kind = "too long" if self.size > expected else "of another kind"
             state = "truncated" if short else kind
             words = f"it is {state}: it has {self.size} bytes, but its header implies {expected}"
@@ -235,12 +235,12 @@ class InputFile:
         data = np.empty(count, np.uint8) if memory is None else memory
         try:
             self._file.seek(offset)
-            got = self._file.readinto(data.data)
+            length = self._file.readinto(data.data)
         except OSError as error:
             raise UnreadableError(
                 f"{self.path} cannot be read ({error.strerror}): check the disk."
             ) from error
-        if got != count:
-            words = f"only {got} of {count} bytes could be read at byte {offset}"
+        if length != count:
+            words = f"only {length} of {count} bytes could be read at byte {offset}"
             raise self.refusal(words, short=True)
         return data

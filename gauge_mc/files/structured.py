@@ -112,11 +112,11 @@ def typed(content: Any, kind: Any) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        found = {str(key): typed(x, hints.get(key)) for key, x in _as(dict, content).items()}
-        return kind(**found)
+        fields = {str(key): typed(x, hints.get(key)) for key, x in _as(dict, content).items()}
+        return kind(**fields)
     if origin is UnionType:
-        other = next(x for x in inner if x is not NoneType)
-        return None if content is None else typed(content, other)
+        member = next(x for x in inner if x is not NoneType)
+        return None if content is None else typed(content, member)
     if origin in (tuple, list):
         return origin(typed(x, inner[0]) for x in _as(list, content))
     if origin is dict:

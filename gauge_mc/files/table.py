@@ -240,9 +240,9 @@ class TableData:
         return mask
 
     def __repr__(self) -> str:
-        what, names = self.header.get("observable", "table"), list(self.columns)
+        title, names = self.header.get("observable", "table"), list(self.columns)
         more = f", … ({len(names)} columns)" if len(names) > SHOWN_COLUMNS else ""
-        return f"<{what}: {len(self)} rows of {', '.join(names[:SHOWN_COLUMNS])}{more}>"
+        return f"<{title}: {len(self)} rows of {', '.join(names[:SHOWN_COLUMNS])}{more}>"
 
 
 class Table:
@@ -336,13 +336,13 @@ class Table:
         """Remove all rows after a sweep, so that they can be written again."""
         layout = _TableLayout.of(self.path)
         rows = layout.rows
-        kept = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
-        if kept != expected:
+        intact = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
+        if intact != expected:
             raise GaugeError(
-                f"The table {self.path} has {kept} intact rows up to sweep {after} instead of "
+                f"The table {self.path} has {intact} intact rows up to sweep {after} instead of "
                 f"{expected}; restore it, or start a new run with another --output."
             )
-        begin = layout.places[kept - 1] + 1 if kept else 0
+        begin = layout.places[intact - 1] + 1 if intact else 0
         dropped = sum(len(line) + 1 for line in layout.lines[begin:])
         self._stated = _last_maker(layout.header, layout.lines[:begin])
         if dropped:
@@ -441,19 +441,19 @@ def read_table(
 
 def _kept_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table, or take it from those that are kept, also by another link to the file."""
-    kept = _kept_tables.get()
-    if kept is None:
+    tables = _kept_tables.get()
+    if tables is None:
         return _read_table(path, text)
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return _read_table(path, text)
-    key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, frozenset(text))
-    if key not in kept:
-        kept[key] = _read_table(path, text)
-        for column in kept[key].columns.values():
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, frozenset(text))
+    if key not in tables:
+        tables[key] = _read_table(path, text)
+        for column in tables[key].columns.values():
             column.flags.writeable = False
-    return kept[key]
+    return tables[key]
 
 
 _kept_tables: ContextVar[dict[tuple[object, ...], TableData] | None] = ContextVar(
@@ -538,10 +538,10 @@ class TableTail:
     def read(self) -> TableData:
         """Return the table up to its last complete row, from at most its last `MOST_TAIL` bytes."""
         with _opened(self.path) as file:
-            found = os.fstat(file.fileno())
-            if self._file != (found.st_dev, found.st_ino) or found.st_size < self._end:
-                self._begin(file, found.st_size)
-                self._file = (found.st_dev, found.st_ino)
+            status = os.fstat(file.fileno())
+            if self._file != (status.st_dev, status.st_ino) or status.st_size < self._end:
+                self._begin(file, status.st_size)
+                self._file = (status.st_dev, status.st_ino)
             file.seek(self._end)
             data = file.read()
         lines = data.split(b"\n")[:-1]
@@ -669,9 +669,9 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
     header = {key.strip(): value.strip() for key, _, value in pairs}
     texts = {name or "\0": "a name in its header" for name in (*header, *names)}
     texts |= dict.fromkeys(header.values(), "its header")
-    for text, what in texts.items():
+    for text, origin in texts.items():
         if not text.isprintable():
-            raise UnsupportedError(f"{path} is not a table: {what} is not printable text.")
+            raise UnsupportedError(f"{path} is not a table: {origin} is not printable text.")
     return header, names
 
 
@@ -693,13 +693,13 @@ def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
     """Verify the seal of a table, if it has one, and return the content before it."""
     end = data.find(SEAL, data.rfind(b"\n", 0, -1) + 1)
     content = data if end < 0 else data[:end]
-    found = hashlib.sha256(content).hexdigest()
-    if end >= 0 and data[end + len(SEAL) :].strip() != found.encode():
+    digest = hashlib.sha256(content).hexdigest()
+    if end >= 0 and data[end + len(SEAL) :].strip() != digest.encode():
         raise DamagedError(
             f"The table {path} is damaged: its checksum is not that of its last line; restore it "
             "from a copy, or remove that line to use the table as it is."
         )
-    return content, TableContent(len(content), found)
+    return content, TableContent(len(content), digest)
 
 
 def compare_content(path: Path, content: TableContent) -> ContentMatch:
@@ -710,8 +710,8 @@ def compare_content(path: Path, content: TableContent) -> ContentMatch:
     if len(start) < content.size or hashlib.sha256(start).hexdigest() != content.sha256:
         return ContentMatch.OTHER
     *rows, _ = data[content.size :].split(b"\n")
-    same = not [row for row in rows if not row.startswith(SEAL)]
-    return ContentMatch.SAME if same else ContentMatch.GROWN
+    unchanged = not [row for row in rows if not row.startswith(SEAL)]
+    return ContentMatch.SAME if unchanged else ContentMatch.GROWN
 
 
 def _word(text: object) -> str:

@@ -143,18 +143,18 @@ class FitResult(ABC):
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
         cautions = {CAUTIONS: [asdict(x) for x in self.every_caution]}
         result = [asdict(x) for x in self.result]
-        given = {OPTIONS: dict(self.options)} if self.options else {}
-        return {WORD: result, **self.values(), **more, **compared, **cautions, **given}
+        options = {OPTIONS: dict(self.options)} if self.options else {}
+        return {WORD: result, **self.values(), **more, **compared, **cautions, **options}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
-        said = [*self.kept, *sentences_of(self.thermalisation)]
+        sentences = [*self.kept, *sentences_of(self.thermalisation)]
         chains = {Path(table.file).parent for table in self.tables}
         if len(chains) > 1:
-            said.insert(0, f"{len(chains)} chains of one ensemble are joined.")
+            sentences.insert(0, f"{len(chains)} chains of one ensemble are joined.")
         if self.starts:
-            said.append(self.starts.sentence)
-        return [*self.report(), *dict.fromkeys([*said, *sentences_about(self.cautions)])]
+            sentences.append(self.starts.sentence)
+        return [*self.report(), *dict.fromkeys([*sentences, *sentences_about(self.cautions)])]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
@@ -393,7 +393,7 @@ def fit(
 
 
 def fit_all(
-    what: str,
+    name: str,
     targets: Sequence[Path],
     options: Mapping[str, Any],
     output: Path | None = None,
@@ -407,21 +407,21 @@ def fit_all(
     are to be separate. Without targets the newest run is fitted, with all chains of its ensemble,
     or all runs of the newest scan.
     """
-    chosen = FITS[what]
-    given = check_options(chosen.options, options, f"fit {what}")
+    fit = FITS[name]
+    values = check_options(fit.options, options, f"fit {name}")
     with stated_lattice(lattice):
-        every = ensembles_of(chosen, targets, given, separate)
+        every = ensembles_of(fit, targets, values, separate)
     if output and len(every) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     if output:
         RESULT.check(output)
     for ensemble in every:
         with stated_lattice(lattice):
-            result = result_of(chosen, ensemble, given)
-        path = output or ensemble.file_of(chosen.file_of(result))
+            result = result_of(fit, ensemble, values)
+        path = output or ensemble.file_of(fit.file_of(result))
         result.write(path)
         for run in ensemble.runs if keep else ():
-            keep_options(run if run.is_dir() else run.parent, what, given)
+            keep_options(run if run.is_dir() else run.parent, name, values)
         yield result, path
 
 
@@ -458,38 +458,38 @@ class FittedEnsemble:
 
 
 def ensembles_of(
-    chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any], separate: bool = False
+    fit: Fit, targets: Sequence[Path], options: Mapping[str, Any], separate: bool = False
 ) -> list[FittedEnsemble]:
     """Return what is fitted together; see `fit_all`.
 
     Tables belong to one ensemble if their headers state the same lattice and all other parameters
     but those of a chain. Tables of the same chain, such as copies, are never joined.
     """
-    if chosen.of_several and len(targets) > 1:
+    if fit.of_several and len(targets) > 1:
         return [FittedEnsemble([*targets], Path())]
-    if chosen.of_scans:
+    if fit.of_scans:
         return [FittedEnsemble([target]) for target in targets or [newest_scan().path]]
-    every = [(target, _runs_in(chosen, target)) for target in named_or_newest(targets)]
+    every = [(target, _runs_in(fit, target)) for target in named_or_newest(targets)]
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()
     for run in chain.from_iterable(runs for _, runs in every):
-        key = _member(chosen, run, given) if chosen.joins and not separate else (run, run)
+        key = _member(fit, run, options) if fit.joins and not separate else (run, run)
         groups.setdefault((key[0], members[key]), []).append(run)
         members[key] += 1
     folders = {tuple(runs): target for target, runs in every if len(runs) > 1}
     return [FittedEnsemble(runs, folders.get(tuple(runs))) for runs in groups.values()]
 
 
-def _runs_in(chosen: Fit, target: Path) -> list[Path]:
+def _runs_in(fit: Fit, target: Path) -> list[Path]:
     """Return the runs of a scan or folder, or the tables of its subfolders, or else the target."""
     runs = runs_of([target])
-    return runs if runs != [target] else tables_of_chains(target, chosen.columns) or runs
+    return runs if runs != [target] else tables_of_chains(target, fit.columns) or runs
 
 
-def _member(chosen: Fit, run: Path, given: Mapping[str, Any]) -> tuple[object, object]:
+def _member(fit: Fit, run: Path, options: Mapping[str, Any]) -> tuple[object, object]:
     """Return what identifies the ensemble of a run or table, and what its chain; else the run."""
     try:
-        table = chosen.find_table(run, given) if run.is_dir() else run
+        table = fit.find_table(run, options) if run.is_dir() else run
         header = read_heading(table)[0]
     except GaugeError:  # which is raised again when it is fitted
         return run, run
@@ -500,60 +500,62 @@ def _member(chosen: Fit, run: Path, given: Mapping[str, Any]) -> tuple[object, o
     return shared, (seed, start) if seed else table.parent.resolve()
 
 
-def result_of(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
+def result_of(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit without writing anything."""
     folder = ensemble.runs[0] if ensemble.runs[0].is_dir() else ensemble.runs[0].parent
-    kept = left_to_kept(folder, chosen.name, chosen.options, given)
-    every = {**kept, **given}
-    fitted = _of_runs if chosen.of_scans else _of_tables
-    return replace(fitted(chosen, ensemble, every), options=every, kept=kept_in_words(folder, kept))
+    run_options = left_to_kept(folder, fit.name, fit.options, options)
+    every = {**run_options, **options}
+    fitted = _of_runs if fit.of_scans else _of_tables
+    return replace(
+        fitted(fit, ensemble, every), options=every, kept=kept_in_words(folder, run_options)
+    )
 
 
-def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
+def _of_tables(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit to a table, or to those of the chains of an ensemble."""
     runs = ensemble.runs
     for run in runs:
         if not run.exists():
             raise missing_run(run)
-    tables = [chosen.find_table(run, given) if run.is_dir() else run for run in runs]
+    tables = [fit.find_table(run, options) if run.is_dir() else run for run in runs]
     for table in tables:
-        chosen.check_anisotropy(table)
-    skip = given.get(SKIP.name, 0)
-    found = [found_thermalisation(table.parent) for table in tables] if skip == AUTO else []
-    skips = [cut.update for cut in found] or [skip] * len(tables)
-    numbers: dict[str, Any] = {**given}
-    if found:
+        fit.check_anisotropy(table)
+    skip = options.get(SKIP.name, 0)
+    cuts = [found_thermalisation(table.parent) for table in tables] if skip == AUTO else []
+    skips = [cut.update for cut in cuts] or [skip] * len(tables)
+    numbers: dict[str, Any] = {**options}
+    if cuts:
         numbers[SKIP.name] = skips[0] if len(skips) == 1 else tuple(skips)
     places = dict.fromkeys(table.parent for table in tables)
-    starts = None if found else compared_starts(tables[0].parent)
+    starts = None if cuts else compared_starts(tables[0].parent)
     with noted_tables() as read:
-        result = chosen.carry_out(tables, **numbers)
+        result = fit.carry_out(tables, **numbers)
     return replace(
         result,
-        thermalisation=found,
+        thermalisation=cuts,
         starts=starts,
         tables=fitted_tables(read, ensemble.place),
-        cautions=[*sampling_cautions(read, skip), *run_cautions(places, _skip_of(chosen, given))],
+        cautions=[*sampling_cautions(read, skip), *run_cautions(places, _skip_of(fit, options))],
     )
 
 
-def _skip_of(chosen: Fit, given: Mapping[str, Any]) -> Skip | None:
+def _skip_of(fit: Fit, options: Mapping[str, Any]) -> Skip | None:
     """Return what a fit leaves out; None if it cannot leave out anything."""
-    return given.get(SKIP.name, 0) if SKIP in chosen.options else None
+    return options.get(SKIP.name, 0) if SKIP in fit.options else None
 
 
-def _of_runs(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
+def _of_runs(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit to a folder of runs, or to several; see `Fit.of_several`."""
     targets = ensemble.runs
     for target in targets:
         if not target.is_dir():
             raise UsageError(
-                f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
+                f"fit {fit.name} needs the folder of a scan or of several runs, and {target} is "
                 "none; name one."
             )
     with noted_tables() as read:
-        result = chosen.carry_out(targets, **given)
-    skip = _skip_of(chosen, given)
+        result = fit.carry_out(targets, **options)
+    skip = _skip_of(fit, options)
     runs = sorted({path.parent for path in read})
     cautions = [*series_cautions(read, skip), *run_cautions(runs, skip)]
     left_out = found_below(targets[0]) if skip == AUTO else ()

@@ -42,17 +42,17 @@ AVERAGE = Option(
 """The times that are fitted, options of fits to plateaus."""
 
 
-def choice_of(option: Option, given: Mapping[str, Any]) -> str | None:
+def choice_of(option: Option, options: Mapping[str, Any]) -> str | None:
     """Return the value of an option with choices, or None if it is not given."""
-    value: str | None = given.get(option.name)
+    value: str | None = options.get(option.name)
     if value is not None and value not in option.choices:
         raise UsageError(f"{option.flag} is '{value}'; choose {in_words(option.choices, 'or')}.")
     return value
 
 
-def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
+def tag_of_levels(levels: Sequence[int], table_levels: Sequence[int]) -> str:
     """Return the part of a file name that states smearing levels; empty if a table has only one."""
-    return f"_{'_'.join(map(str, chosen))}" if len(known) > 1 else ""
+    return f"_{'_'.join(map(str, levels))}" if len(table_levels) > 1 else ""
 
 
 def empty_table(title: str, left: Iterable[str], right: Iterable[str] = (), **more: Any) -> Table:
@@ -77,8 +77,8 @@ def table_of(
     }
     sides = (shown.values(), ()) if justify == "left" else ((), shown.values())
     table = empty_table(title, *sides)
-    for one in rows:
-        table.add_row(*(_cell(getattr(one, name), digits) for name in shown))
+    for result in rows:
+        table.add_row(*(_cell(getattr(result, name), digits) for name in shown))
     return table
 
 
@@ -119,10 +119,10 @@ class QuotedNumber:
 
 
 def quoted_number(
-    name: str, found: Estimate | None, systematic: float | None = None, unit: str = ""
+    name: str, estimate: Estimate | None, systematic: float | None = None, unit: str = ""
 ) -> QuotedNumber:
     """Return a number that one quotes; one that is not known is NaN."""
-    value, error = (found.value, found.error) if found else (math.nan, math.nan)
+    value, error = (estimate.value, estimate.error) if estimate else (math.nan, math.nan)
     if systematic is not None and not math.isfinite(systematic):
         systematic = None
     return QuotedNumber(name, value, error, systematic, unit)
@@ -202,9 +202,9 @@ class Goal:
 
         Where it holds may follow its symbol in brackets; see `quoted_field`.
         """
-        known = [number for number in quoted if number.known]
+        numbers = [number for number in quoted if number.known]
         for symbol in self.symbols:
-            for number in known:
+            for number in numbers:
                 if number.name.partition(" (")[0] == symbol:
                     return number
         return None

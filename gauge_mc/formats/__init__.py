@@ -112,9 +112,9 @@ class Format(ABC):
         """Return why the format cannot store a group in a precision, or None if it can."""
         if self.only:
             name, width = self.only
-            other = f"{group.label} in {precision} precision"
+            refused = f"{group.label} in {precision} precision"
             only = f"{self.title} files store {GROUPS[name].label} in {width} precision"
-            return None if (group.name, precision) == self.only else f"{only}, not {other}"
+            return None if (group.name, precision) == self.only else f"{only}, not {refused}"
         if self.names_group or group.name == special_unitary(group.colours):
             return None
         return f"{self.title} files store links of SU(N) only, not of {group.label}"
@@ -165,14 +165,16 @@ def writable_formats() -> list[str]:
 
 def check_writable(format: str, group: str, precision: str) -> None:
     """Refuse a format that is read-only or cannot store a group in a precision."""
-    chosen, wanted = FORMATS[format], GROUPS[group]
-    if chosen.suffix:
-        refusal = chosen.refusal(wanted, precision)
+    target, gauge_group = FORMATS[format], GROUPS[group]
+    if target.suffix:
+        refusal = target.refusal(gauge_group, precision)
     else:
-        refusal = f"{chosen.title} files can be read but not written"
+        refusal = f"{target.title} files can be read but not written"
     if refusal:
         possible = [
-            name for name in writable_formats() if FORMATS[name].refusal(wanted, precision) is None
+            name
+            for name in writable_formats()
+            if FORMATS[name].refusal(gauge_group, precision) is None
         ]
         raise UsageError(f"{refusal}: choose {in_words(possible, 'or')}.")
 
@@ -183,8 +185,8 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
         reader = format.read_unstated(file, *stated) if stated else format.read_header(file)
         lattice, group = reader.stored.lattice, reader.stored.group
         site_bytes = 4 * 16 * group.colours**2  # four complex128 matrices
-        needed = WORKING_SLICES * lattice.slice_sites * site_bytes
-        if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        memory = WORKING_SLICES * lattice.slice_sites * site_bytes
+        if memory > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
             raise too_large(file.path)
         return reader
     if kind := packed(file.read(0, min(file.size, PACKED_BYTES)).tobytes()):
@@ -242,8 +244,8 @@ def is_configuration(path: Path) -> bool:
 def _format_of(file: InputFile) -> Format | None:
     """Return the format that recognises the beginning of a file; those with a signature first."""
     head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
-    known = sorted(FORMATS.values(), key=lambda x: not x.signed)
-    return next((x for x in known if x.recognises(head) and x.contains(file)), None)
+    formats = sorted(FORMATS.values(), key=lambda x: not x.signed)
+    return next((x for x in formats if x.recognises(head) and x.contains(file)), None)
 
 
 def too_large(path: Path) -> NoMemoryError:

@@ -163,30 +163,31 @@ def _refusing(file: InputFile) -> Iterator[None]:
 
 def _links(file: InputFile, h5: Any) -> Any:
     """Return the only data set that has the form of links."""
-    found: list[Any] = []
+    datasets: list[Any] = []
     count = 0
 
-    def visit(name: str, one: Any) -> bool | None:
+    def visit(name: str, member: Any) -> bool | None:
         nonlocal count
         count += 1
-        if _is_links(one):
-            found.append(one)
+        if _is_links(member):
+            datasets.append(member)
         return True if count == _MAX_OBJECTS else None
 
     h5.visititems(visit)
-    if len(found) != 1:
+    if len(datasets) != 1:
         raise file.refusal(
-            f"it has {len(found)} data sets of complex links [t][z][y][x][mu][a][b] instead of one"
+            f"it has {len(datasets)} data sets of complex links [t][z][y][x][mu][a][b] instead "
+            "of one"
         )
-    return found[0]
+    return datasets[0]
 
 
-def _is_links(one: Any) -> bool:
-    if not hasattr(one, "shape"):  # a group or a type
+def _is_links(member: Any) -> bool:
+    if not hasattr(member, "shape"):  # a group or a type
         return False
-    if one.dtype.base.kind != "c" or one.dtype.base.itemsize not in (8, 16):
+    if member.dtype.base.kind != "c" or member.dtype.base.itemsize not in (8, 16):
         return False
-    shape = one.shape + one.dtype.shape
+    shape = member.shape + member.dtype.shape
     return len(shape) == _RANK and shape[4] == 4 and shape[5] == shape[6]
 
 
@@ -252,22 +253,22 @@ class _Pieces(io.RawIOBase):
 def _create(h5py: Any, h5: Any, stored: StoredLinks) -> Any:
     """Create the data set, with a place in the file, but nothing written there."""
     n = stored.group.colours
-    kept = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    kept.set_layout(h5py.h5d.CONTIGUOUS)
-    kept.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    kept.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    kept.set_obj_track_times(False)
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_layout(h5py.h5d.CONTIGUOUS)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    properties.set_obj_track_times(False)
     element = np.dtype((stored.dtype.replace("f8", "c16").replace("f4", "c8"), (n, n)))
     shape = h5py.h5s.create_simple((*reversed(stored.lattice.extents), 4))
     kind = h5py.h5t.py_create(element, logical=True)
-    return h5py.Dataset(h5py.h5d.create(h5.id, _NAME, kind, shape, kept))
+    return h5py.Dataset(h5py.h5d.create(h5.id, _NAME, kind, shape, properties))
 
 
 def _texts(provenance: Mapping[str, str]) -> dict[str, str]:
     """Return the provenance as attributes, without characters that HDF5 cannot store."""
-    own = {*_AVERAGES.values(), _CHECKSUM}
+    reserved = {*_AVERAGES.values(), _CHECKSUM}
     texts = {_stored_text(name): _stored_text(text) for name, text in provenance.items()}
-    return {name: text for name, text in texts.items() if name and name not in own}
+    return {name: text for name, text in texts.items() if name and name not in reserved}
 
 
 def _stored_text(text: str) -> str:

@@ -84,16 +84,16 @@ class Ildg(LimeFormat):
         field, bits = fields.get("field", ""), fields.get("precision", "")
         group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
         extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
-        whole = all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)
-        if not (field and whole and re.fullmatch("[0-9]{1,3}", bits)):
+        integers = all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)
+        if not (field and integers and re.fullmatch("[0-9]{1,3}", bits)):
             raise file.refusal(
                 "its ildg-format record does not state a field, 32 or 64 bits and four extents"
             )
         if not precision:
             raise file.refusal(f"its numbers have {bits} bits, not 32 or 64")
         if group not in GROUPS:
-            known = ", ".join(f"{name}gauge" for name in GROUPS)
-            raise file.refusal(f"its field is '{field}', but the known fields are {known}")
+            names = ", ".join(f"{name}gauge" for name in GROUPS)
+            raise file.refusal(f"its field is '{field}', but the known fields are {names}")
         lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
         data = only(file, records, "ildg-binary-data")
         stored = self.stored(lattice, GROUPS[group], precision)

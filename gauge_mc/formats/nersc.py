@@ -175,8 +175,8 @@ class Nersc(Format):
         bytes_each = int(real[4:6]) // 8
         dtype = f"{_byte_order(file, real, offset, rows, n)}f{bytes_each}"
         stored = StoredLinks(lattice, group, dtype, rows, checksums=self.checksums)
-        others = {offset + size for size in stored.other_sizes}
-        file.expect_size(offset + reals * bytes_each, others)
+        sizes = {offset + size for size in stored.other_sizes}
+        file.expect_size(offset + reals * bytes_each, sizes)
         return NerscReader.of(
             self.name,
             _of_few_reals(stored, offset) if few else stored,

@@ -125,9 +125,9 @@ def info(
     or_scan = newest_run_or_scan() if path is None else Path(path)
     kind = LinkKind(lattice, group)
     if not or_scan.is_dir():
-        found = {name: x for part in configuration_info(or_scan, kind) for name, x in part.items()}
-        known = {name: x for name, x in found.items() if x is not None} | found["stated"]
-        return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
+        fields = {name: x for part in configuration_info(or_scan, kind) for name, x in part.items()}
+        stated = {name: x for name, x in fields.items() if x is not None} | fields["stated"]
+        return ConfigurationInfo(**stated | {"recomputed": Averages(**fields["recomputed"])})
     return _of_directory(or_scan, kind)
 
 

@@ -89,11 +89,11 @@ def known_ensembles() -> tuple[KnownEnsemble, ...]:
     """Return the ensembles of ``known_averages.toml``."""
     text = resources.files("gauge_mc.inspection").joinpath("known_averages.toml").read_text()
     content = tomllib.loads(text)
-    found = []
-    for one in content["ensembles"]:
-        averages = tuple(KnownAverage(**average) for average in one.pop("known"))
-        found.append(KnownEnsemble({**content["parameters"], **one}, averages))
-    return tuple(found)
+    ensembles = []
+    for entry in content["ensembles"]:
+        averages = tuple(KnownAverage(**average) for average in entry.pop("known"))
+        ensembles.append(KnownEnsemble({**content["parameters"], **entry}, averages))
+    return tuple(ensembles)
 
 
 def examine_physics() -> Iterator[Finding]:
@@ -120,21 +120,21 @@ def _checks() -> Iterator[Callable[[], Finding]]:
                     yield partial(_check, backend, ordinal, ensemble, precision)
 
 
-def _check(backend: Backend, ordinal: int, known: KnownEnsemble, precision: str) -> Finding:
+def _check(backend: Backend, ordinal: int, ensemble: KnownEnsemble, precision: str) -> Finding:
     """Compare the averages of one ensemble on one device."""
     label = f"{backend.label} {ordinal}" if backend.numbered else backend.label
-    subject = f"{label}, {known.parameters['group']} in {precision} precision"
+    subject = f"{label}, {ensemble.parameters['group']} in {precision} precision"
     devices = f"{ordinal}," if backend.numbered else None
     threads = None if backend.numbered else max(1, min(THREADS, backend.available_threads() // 4))
     try:
-        found = averages(known, precision, UPDATES, backend.name, devices, threads)
+        measured = averages(ensemble, precision, UPDATES, backend.name, devices, threads)
     except GaugeError as error:
         return Finding(subject, False, str(error), backend.remedy)
-    return compare(subject, known, found)
+    return compare(subject, ensemble, measured)
 
 
 def averages(
-    known: KnownEnsemble,
+    ensemble: KnownEnsemble,
     precision: str,
     updates: int,
     backend: str,
@@ -146,7 +146,7 @@ def averages(
 
     Parameters
     ----------
-    known : KnownEnsemble
+    ensemble : KnownEnsemble
         The ensemble.
     precision : str
         Precision of the links.
@@ -166,28 +166,28 @@ def averages(
     GaugeError
         If the run cannot be carried out.
     """
-    kept = {"configs": updates, "separation": 1, "format": "none"}
-    values = {**known.parameters, "precision": precision, "seed": seed, **kept}
+    schedule = {"configs": updates, "separation": 1, "format": "none"}
+    values = {**ensemble.parameters, "precision": precision, "seed": seed, **schedule}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         run = generate(
             values, output=path, progress=False, backend=backend, devices=devices, threads=threads
         )
-        return [a.of(run) for a in known.averages]
+        return [a.of(run) for a in ensemble.averages]
 
 
-def compare(subject: str, known: KnownEnsemble, found: Sequence[Estimate]) -> Finding:
+def compare(subject: str, ensemble: KnownEnsemble, measured: Sequence[Estimate]) -> Finding:
     """Return whether averages agree with those that are known."""
     wrong, largest = [], 0.0
-    for own, average in zip(found, known.averages, strict=True):
-        pull = abs(own.value - average.value) / math.hypot(own.error, average.error)
+    for mean, average in zip(measured, ensemble.averages, strict=True):
+        pull = abs(mean.value - average.value) / math.hypot(mean.error, average.error)
         largest = max(largest, pull)
         if not pull <= PULL:  # which NaN is not either
-            wrong.append(f"{average.name} is {own} and should be {average.value:.6g}")
+            wrong.append(f"{average.name} is {mean} and should be {average.value:.6g}")
     if wrong:
         return Finding(subject, False, f"averages are wrong: {', '.join(wrong)}", REMEDY)
-    first = f"{known.averages[0].name} {found[0]}"
-    words = f"{len(found)} averages are within {largest:.1f} errors of those known"
+    first = f"{ensemble.averages[0].name} {measured[0]}"
+    words = f"{len(measured)} averages are within {largest:.1f} errors of those known"
     return Finding(subject, True, f"{first}; {words}")
 
 
@@ -227,8 +227,8 @@ def _cache() -> Finding:
     except OSError as error:
         return Finding("kernel cache", False, f"{folder}: {error.strerror}", another)
     except GaugeError as error:
-        own = folder.is_dir() and folder.stat().st_uid == os.geteuid()
-        mended = f"chmod 700 {quote(str(folder))}" if own else another
+        is_owner = folder.is_dir() and folder.stat().st_uid == os.geteuid()
+        mended = f"chmod 700 {quote(str(folder))}" if is_owner else another
         return Finding("kernel cache", False, str(error), mended)
     kernels = sum(name.endswith(".txt") for name in os.listdir(folder))
     clear = "gauge-mc doctor --clear-cache removes them"
@@ -278,10 +278,10 @@ def _package(name: str, library: OptionalPackage) -> Finding:
     remedy = f"pip install 'gauge-mc[{library.extra}]'"
     subject = f"{name} ({library.purpose})"
     try:
-        found = version(name)
+        release = version(name)
         import_module(name)
     except PackageNotFoundError:
         return Finding(subject, False, "not installed", remedy)
     except ImportError as error:
         return Finding(subject, False, f"does not load: {error}", remedy)
-    return Finding(subject, True, found)
+    return Finding(subject, True, release)

@@ -150,14 +150,14 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     joules = [s.joules for s in sessions]
     if joules and joules[-1] is None:
         joules[-1] = now.joules
-    known = [joule for joule in joules if joule is not None]
+    energies = [joule for joule in joules if joule is not None]
     held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
     process, host, since = held
     files = len(run.configs()), removed_from(run, p), saved if exists else None, age
-    numbers = (process, host, since, *files, len(known), len(joules))
+    numbers = (process, host, since, *files, len(energies), len(joules))
     means = averages_values([run], p, tau_exp) if averages else {}
     starts = compared_starts(run.path) if averages else None
-    rest = vars(replace(now, joules=sum(known) if known else None))
+    rest = vars(replace(now, joules=sum(energies) if energies else None))
     return RunStatus(str(run.path), p.values(), *numbers, means, starts, **rest)
 
 
@@ -204,12 +204,12 @@ class ScanStatus(Status):
             f"{link_rate(rate) if rate else 'starting'}"
             for name, rate in self.working.items()
         }
-        others = [f"{number} {name}" for name, number in self.others.items() if number]
+        counts = [f"{number} {name}" for name, number in self.others.items() if number]
         again = sum(run.updates_again for run in self.runs if not run.damage)
         return {
             "scan": self.scan,
             "state": self._idle() if state == STOPPED else state,
-            "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *others]),
+            "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *counts]),
             "done": f"{self.done:.0%} of the work{made_again(again)}",
             **progress,
             **{name: x.damage for name, x in named.items() if x.damage},

@@ -179,10 +179,10 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
     except StoppedError:
         raise
     except (GaugeError, OSError) as error:
-        found = unreadable(check.path, error) if isinstance(error, OSError) else error
-        other_kind = isinstance(found, UnsupportedError) and not check.named
-        bad = other_kind or isinstance(found, DamagedError)
-        return Verdict(check.path, False if bad else None, str(found))
+        failure = unreadable(check.path, error) if isinstance(error, OSError) else error
+        other_kind = isinstance(failure, UnsupportedError) and not check.named
+        bad = other_kind or isinstance(failure, DamagedError)
+        return Verdict(check.path, False if bad else None, str(failure))
 
 
 def checks_of(
@@ -205,10 +205,10 @@ def checks_of(
 
 def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | None) -> list[Check]:
     longest = None if time_limit is None else parse_duration(time_limit)
-    for other in FOLDERS.values():
-        if path.is_dir() and other.holds(path):
+    for folder in FOLDERS.values():
+        if path.is_dir() and folder.holds(path):
             kind.refuse(str(path))
-            return other.checks(path, regenerate, longest)
+            return folder.checks(path, regenerate, longest)
     if regenerate:
         raise UsageError(
             f"{path} is not a publication whose configurations could be made again; leave out "
@@ -239,12 +239,12 @@ def _configuration_check(path: Path, kind: LinkKind) -> Check:
 def _folder_checks(path: Path, kind: LinkKind) -> list[Check]:
     """Return the checks of configurations in a folder, also of those by the ending of the name."""
     folder, suffixes = ConfigurationFolder.of(path), {x.suffix for x in FORMATS.values()}
-    others = [x for x in folder.others if x.suffix not in suffixes - {""}]
-    files = sorted({*folder.files, *folder.others} - {*others})
+    foreign = [x for x in folder.others if x.suffix not in suffixes - {""}]
+    files = sorted({*folder.files, *folder.others} - {*foreign})
     if not files:
         raise missing_run(path)
-    passed_over = replace(folder, others=others).passed_over
-    checks = [Check(path, lambda advance: passed_over)] * bool(others)
+    passed_over = replace(folder, others=foreign).passed_over
+    checks = [Check(path, lambda advance: passed_over)] * bool(foreign)
     return checks + [_configuration_check(file, kind) for file in files]
 
 
@@ -322,16 +322,16 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
         numbers = {number for number, _ in files}
         due = _due(run, parameters, sweep)
         missing = (n for part in due for n in part if n not in numbers)
-        there = sum(number in part for number in numbers for part in due)
-        unnamed = max(0, sum(map(len, due)) - there - MOST_MISSING)
+        stored = sum(number in part for number in numbers for part in due)
+        unnamed = max(0, sum(map(len, due)) - stored - MOST_MISSING)
         files += [(n, run.config(n, parameters.format)) for n in islice(missing, MOST_MISSING)]
     stated = _tables_to_compare(run)
-    checks, seen = [], dict[int, Path]()
+    checks, paths = [], dict[int, Path]()
     for number, path in sorted(files):
-        other = seen.setdefault(number, path)
+        first = paths.setdefault(number, path)
         check = partial(_configuration, path, parameters, stated)
-        if path != other:
-            check = partial(refused, ambiguous(number, other, path))
+        if path != first:
+            check = partial(refused, ambiguous(number, first, path))
         checks.append(Check(path, check))
     if unnamed:
         folder = run.path / "configs"
@@ -387,15 +387,15 @@ def _scan_table(scan: Scan, advance: CheckProgress) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = _points(scan.table)
     names = [number.name for number in numbers_in(table.columns)]
-    done = _updates_measured(scan, names)
+    updates = _updates_measured(scan, names)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
         numbers = (float(table[name][row]) for name in names)
-        averaged, there = table["sweeps"][row], done.get((beta, lattice, *numbers), 0)
-        if averaged > there:
+        averaged, available = table["sweeps"][row], updates.get((beta, lattice, *numbers), 0)
+        if averaged > available:
             raise DamagedError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
-                f"{lattice}, where the runs contain {there}; restore the runs from a copy, or "
+                f"{lattice}, where the runs contain {available}; restore the runs from a copy, or "
                 "remove the table."
             )
     return _with_note(scan.table, f"points: {len(table)}")
@@ -405,8 +405,8 @@ def _points(path: Path) -> TableData:
     """Read the table of a scan."""
     table = read_table(path, text=("lattice",))
     words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
-    known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
-    if words != ["lattice"] or not known <= table.columns.keys():
+    required = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
+    if words != ["lattice"] or not required <= table.columns.keys():
         raise DamagedError(f"{path} is damaged: it is not the table of a scan.")
     return table
 
@@ -430,8 +430,8 @@ def _updates_measured(scan: Scan, names: Sequence[str]) -> dict[tuple[object, ..
         point = member.point
         numbers = point.numbers
         key = (point.beta, str(point.lattice), *(value_at(numbers, name) for name in names))
-        done = max(0, member.sweep() - member.parameters.thermalize)
-        inf = math.inf if member.damage() else done
+        updates = max(0, member.sweep() - member.parameters.thermalize)
+        inf = math.inf if member.damage() else updates
         result[key] = result.get(key, 0) + inf
     return result
 
@@ -499,9 +499,9 @@ def _sound(path: Path) -> TableData:
 def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
     """Check that a table belongs to the run."""
     for name in ("group", "lattice", "beta"):
-        found, expected = table.header.get(name), str(parameters.values()[name])
-        if found not in (None, expected):
-            raise DamagedError(f"{path} belongs to another run: its {name} is {found}.")
+        stated, expected = table.header.get(name), str(parameters.values()[name])
+        if stated not in (None, expected):
+            raise DamagedError(f"{path} belongs to another run: its {name} is {stated}.")
 
 
 def _check_rows(
@@ -511,18 +511,18 @@ def _check_rows(
     names, records = _expected(table, parameters, item)
     if tuple(table.columns) != (SWEEP, *names):
         raise DamagedError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
-    start, every, found = parameters.thermalize, item.every, table.columns[SWEEP]
-    wanted = start + every * (1 + np.arange(len(found)) // records)
-    if not np.array_equal(found, wanted):
-        row = int(np.argmax(found != wanted))
+    start, every, sweeps = parameters.thermalize, item.every, table.columns[SWEEP]
+    expected = start + every * (1 + np.arange(len(sweeps)) // records)
+    if not np.array_equal(sweeps, expected):
+        row = int(np.argmax(sweeps != expected))
         raise DamagedError(
-            f"{path} is damaged: row {row + 1} belongs to update {found[row]} instead of "
-            f"{wanted[row]}."
+            f"{path} is damaged: row {row + 1} belongs to update {sweeps[row]} instead of "
+            f"{expected[row]}."
         )
     due = max(0, sweep - start) // every * records
-    if len(found) < due:
+    if len(sweeps) < due:
         raise DamagedError(
-            f"{path} is damaged: it ends after {len(found)} of {due} rows; restore it from a copy."
+            f"{path} is damaged: it ends after {len(sweeps)} of {due} rows; restore it from a copy."
         )
 
 
@@ -558,11 +558,11 @@ def _check_numbers(path: Path, table: TableData) -> None:
         raise DamagedError(f"{path} is damaged: the numbers of {where} contradict each other.")
 
 
-def _making_again(what: str, run: Run, parameters: Parameters | None, at: str) -> str:
+def _making_again(pronoun: str, run: Run, parameters: Parameters | None, at: str) -> str:
     """Return the advice for configurations that a run lacks."""
     if parameters and parameters.tempering:  # which a run cannot do by itself
-        return f"restore {what} from a copy"
-    return f"make {what} again with `{CommandLine('regenerate', run.path, at=at)}`"
+        return f"restore {pronoun} from a copy"
+    return f"make {pronoun} again with `{CommandLine('regenerate', run.path, at=at)}`"
 
 
 def _configuration(
@@ -592,8 +592,8 @@ def _configuration(
     averages = configuration.check(advancing)
     compared = False
     for observable, table in stated.items():
-        found = OBSERVABLES[observable].of_averages(averages)
-        compared |= _compare(path, observable, found, table, TOLERANCE[header.precision])
+        recomputed = OBSERVABLES[observable].of_averages(averages)
+        compared |= _compare(path, observable, recomputed, table, TOLERANCE[header.precision])
     words = [f"plaquette {averages.mean:.12g}"]
     words += ["as in the table"] * compared + [header.warning] * bool(header.warning)
     words += configuration.cautions
@@ -601,21 +601,21 @@ def _configuration(
 
 
 def _compare(
-    path: Path, observable: str, found: dict[str, float], table: TableData, tolerance: float
+    path: Path, observable: str, averages: dict[str, float], table: TableData, tolerance: float
 ) -> bool:
     """Compare averages over a configuration with its row in a table."""
-    if not found or not path.stem.isdecimal():
+    if not averages or not path.stem.isdecimal():
         return False
     rows = np.flatnonzero(table.columns[SWEEP] == int(path.stem))
     if len(rows) != 1:
         return False
-    for column, value in found.items():
-        said = float(table.columns[column][rows[0]])
-        if not math.isclose(value, said, rel_tol=0, abs_tol=tolerance):
+    for column, value in averages.items():
+        tabulated = float(table.columns[column][rows[0]])
+        if not math.isclose(value, tabulated, rel_tol=0, abs_tol=tolerance):
             raise DamagedError(
                 f"{path} and the table of {observable} contradict each other: {column} is "
-                f"{value:.12g} in the configuration, but {said:.12g} in the table; restore them "
-                "from a copy."
+                f"{value:.12g} in the configuration, but {tabulated:.12g} in the table; restore "
+                "them from a copy."
             )
     return True
 

@@ -132,9 +132,9 @@ class Observable(ChoiceParts, TableParts, SummaryParts, CostParts):
         """
         runs = [self.for_ensemble(e) for e in ensembles] or [self]
         distinct: list[Observable] = []
-        for one in runs:
-            if one not in distinct:
-                distinct.append(one)
+        for observable in runs:
+            if observable not in distinct:
+                distinct.append(observable)
         measurers = [x.measurer(field.replicas[0]) for x in distinct]
         return ImmediateRecorder(field, *(measurers[distinct.index(run)] for run in runs))
 
@@ -205,14 +205,14 @@ def check_observable(kind: type[Observable]) -> None:
 def check_records(observable: Observable, records: Records) -> None:
     """Refuse records that do not fit the columns of an observable, or are too few or many."""
     columns, expected = len(observable.columns.names), observable.records
-    for found in records:
-        lengths = {len(record) for record in found} - {columns}
-        if lengths or len(found) != expected:
+    for measurement in records:
+        lengths = {len(record) for record in measurement} - {columns}
+        if lengths or len(measurement) != expected:
             kind = type(observable)
             long = f" of {min(lengths)} values" if lengths else ""
             raise GaugeError(
                 f"The observable {observable.name} in the module {kind.__module__} returned "
-                f"{len(found)} records{long}, but declares {expected} of {columns} values "
+                f"{len(measurement)} records{long}, but declares {expected} of {columns} values "
                 f"({', '.join(observable.columns.names)}); mend its columns, its records or "
                 "measure."
             )
@@ -248,7 +248,9 @@ def observable_of_table(table: TableData) -> type[Observable] | None:
 
 def observable_of_loops(loops: Loops) -> str | None:
     """Return the observable that averages over all loops of a shape and over those of each kind."""
-    for name, one in OBSERVABLES.items():
-        if getattr(one, "loops", None) == loops and len(one.columns.names) == 1 + len(loops.kinds):
+    for name, observable in OBSERVABLES.items():
+        if getattr(observable, "loops", None) == loops and len(observable.columns.names) == 1 + len(
+            loops.kinds
+        ):
             return name
     return None

@@ -135,20 +135,20 @@ class NoiseReduction:
 
     @classmethod
     def from_options(
-        cls, lattice: Lattice, given: MutableMapping[str, Any], thinnest: int
+        cls, lattice: Lattice, values: MutableMapping[str, Any], thinnest: int
     ) -> NoiseReduction | None:
-        """Return the noise reduction that options demand, or None; remove them from `given`."""
+        """Return the noise reduction that options demand, or None; remove them from `values`."""
         options = (*NOISE_OPTIONS, *action_options())
-        names = [option.name for option in options if option.name in given]
-        own = {name: given.pop(name) for name in names}
-        own_names = [c.name for c in couplings() if c.name in own]
+        names = [option.name for option in options if option.name in values]
+        settings = {name: values.pop(name) for name in names}
+        own_names = [c.name for c in couplings() if c.name in settings]
         if own_names:
-            own["options"] = tuple((name, own.pop(name)) for name in own_names)
-        if "multilevel" in own:
-            return cls(lattice, parse_levels(own.pop("multilevel")), **own)
-        if own.get("multihit"):
-            return cls(lattice, (Level(thinnest, 1),), **own)
-        if own:
+            settings["options"] = tuple((name, settings.pop(name)) for name in own_names)
+        if "multilevel" in settings:
+            return cls(lattice, parse_levels(settings.pop("multilevel")), **settings)
+        if settings.get("multihit"):
+            return cls(lattice, (Level(thinnest, 1),), **settings)
+        if settings:
             raise UsageError(
                 f"{flag_of(names[0])} is for --multilevel and --multihit; give one of them too."
             )
@@ -180,8 +180,8 @@ class NoiseReduction:
     @property
     def _given(self) -> dict[str, str]:
         """The couplings and the action, if they are given."""
-        given = {"beta": self.beta, "action": self.action, **dict(self.options)}
-        return {key: f"{value}" for key, value in given.items() if value is not None}
+        values = {"beta": self.beta, "action": self.action, **dict(self.options)}
+        return {key: f"{value}" for key, value in values.items() if value is not None}
 
     def for_ensemble(self, metadata: Mapping[str, str]) -> NoiseReduction:
         """Return the same with the couplings and the action of an ensemble, if known."""
@@ -189,16 +189,16 @@ class NoiseReduction:
             return replace(self, ensemble=self.coupling)
         coupling = Coupling.of_metadata(metadata)
         action = coupling.action
-        known = {"beta": coupling.beta, "action": action.name, **action.values}
+        parameters = {"beta": coupling.beta, "action": action.name, **action.values}
         for key, value in self._given.items():
-            there = known.get(key)
-            same = parse(value) == action if key == "action" else float(value) == there
+            expected = parameters.get(key)
+            equal = parse(value) == action if key == "action" else float(value) == expected
             if key == "action" and ":" not in value:
-                same = value == there
-            if not same:
+                equal = value == expected
+            if not equal:
                 raise UsageError(
-                    f"{flag_of(key)} is {value}, but the ensemble has {metadata.get(key, there)}; "
-                    f"leave {flag_of(key)} out."
+                    f"{flag_of(key)} is {value}, but the ensemble has "
+                    f"{metadata.get(key, expected)}; leave {flag_of(key)} out."
                 )
         if self.multihit and "group" in metadata:
             check_means(GROUPS[metadata["group"]], coupling)

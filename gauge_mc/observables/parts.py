@@ -189,8 +189,8 @@ class ImmediateRecorder:
 
     def fetch(self) -> list[Records]:
         """Return the records; see `Recorder.fetch`."""
-        found, self._found = self._found, []
-        return [list(x) for x in zip(*found, strict=True)]
+        records, self._found = self._found, []
+        return [list(x) for x in zip(*records, strict=True)]
 
 
 class SumRecorder:
@@ -328,8 +328,8 @@ class SecondaryTable:
 
     def open(self, path: Path, header: Mapping[str, str]) -> Table:
         """Open the table, given the file and the header of the table of the observable."""
-        own = {"observable": self.name, OF_TABLE: path.name}
-        return Table(self.beside(path), {**header, **own}, (SWEEP, *self.columns.names))
+        entries = {"observable": self.name, OF_TABLE: path.name}
+        return Table(self.beside(path), {**header, **entries}, (SWEEP, *self.columns.names))
 
 
 class TableParts:
@@ -407,8 +407,8 @@ class TableParts:
         """
         columns = dict(table.columns)
         declared = getattr(cls, "columns", None)
-        known = declared or TableColumns.of_function("", columns)
-        indices = {name: columns.pop(name) for name in known.indices if name in columns}
+        layout = declared or TableColumns.of_function("", columns)
+        indices = {name: columns.pop(name) for name in layout.indices if name in columns}
         rows = columns.pop(SWEEP, np.array([""]))
         numbers = all(column.dtype.kind in "if" for column in (rows, *columns.values()))
         if numbers and (np.diff(rows) >= 0).all():

@@ -114,25 +114,25 @@ def plot(
         be written.
     """
     _, runs = runs_to_draw(what, paths_of(run))
-    chosen, file = find_plot(what, runs), None if output is None else Path(output)
-    given, said = options_to_draw(chosen, runs, options)
+    kind, file = find_plot(what, runs), None if output is None else Path(output)
+    values, sentences = options_to_draw(kind, runs, options)
     with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
         with kept_figures() as figures:
-            _, cautions = draw(chosen, runs, Path(f"{what}.pdf"), given)
+            _, cautions = draw(kind, runs, Path(f"{what}.pdf"), values)
         if len(figures) != 1:
             raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
         if file:
             write_figure(figures[0], file)
-    for sentence in [*said, *sentences_about(cautions)]:
+    for sentence in [*sentences, *sentences_about(cautions)]:
         print(f"gauge-mc: {sentence}", file=sys.stderr)
     return figures[0]
 
 
 def draw(
-    chosen: Plot,
+    plot: Plot,
     runs: Sequence[Path],
     file: Path,
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
     judged: Callable[[TableData], bool] = lambda table: False,
 ) -> tuple[list[Any], list[Caution]]:
     """Draw a figure; return the tables to print, and cautions about what it shows.
@@ -142,35 +142,35 @@ def draw(
     those of `Plot.draw`.
     """
     with noted_cautions() as cautions, noted_tables() as tables:
-        shown = chosen.draw(runs, file, **given)
-    skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
-    left = {path: table for path, table in tables.items() if not judged(table)}
-    if chosen.fit and not chosen.of_scans:
+        shown = plot.draw(runs, file, **options)
+    skip = options.get(SKIP.name, 0) if SKIP in plot.options else None
+    unjudged = {path: table for path, table in tables.items() if not judged(table)}
+    if plot.fit and not plot.of_scans:
         cautions += sampling_cautions(tables, skip or 0)
     else:
-        cautions += series_cautions(left, skip, chosen.every_column)
-    chains = {path.parent for path in tables}.union([] if chosen.of_scans else runs)
+        cautions += series_cautions(unjudged, skip, plot.every_column)
+    chains = {path.parent for path in tables}.union([] if plot.of_scans else runs)
     return shown, [*dict.fromkeys([*cautions, *run_cautions(sorted(chains), skip)])]
 
 
 def options_to_draw(
-    chosen: Plot, runs: Sequence[Path], options: Mapping[str, object]
+    plot: Plot, runs: Sequence[Path], options: Mapping[str, object]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
 
     Sentences say what is left out.
     """
-    given = check_options(chosen.options, options, f"plot {chosen.name}")
-    kept = left_to_kept(runs[0], chosen.fit, chosen.options, given)
-    if SKIP in chosen.options and SKIP.name not in given and (skip := kept_skip(runs, 0)):
-        kept[SKIP.name] = skip
-    given, words = {**kept, **given}, kept_in_words(runs[0], kept)
-    if given.get(SKIP.name) != AUTO or chosen.of_scans:
-        return given, words
-    found = [x for run in runs for x in found_in(run)]
-    last = max((x.update for x in found), default=0)
-    numbers = given if chosen.skips_each else {**given, SKIP.name: last}
-    return numbers, words + sentences_of(found)
+    values = check_options(plot.options, options, f"plot {plot.name}")
+    run_options = left_to_kept(runs[0], plot.fit, plot.options, values)
+    if SKIP in plot.options and SKIP.name not in values and (skip := kept_skip(runs, 0)):
+        run_options[SKIP.name] = skip
+    values, words = {**run_options, **values}, kept_in_words(runs[0], run_options)
+    if values.get(SKIP.name) != AUTO or plot.of_scans:
+        return values, words
+    cuts = [x for run in runs for x in found_in(run)]
+    last = max((x.update for x in cuts), default=0)
+    numbers = values if plot.skips_each else {**values, SKIP.name: last}
+    return numbers, words + sentences_of(cuts)
 
 
 def expected_plot(name: str) -> Plot:
@@ -191,9 +191,9 @@ def _plot_of_table(name: str, kind: TableKind) -> Plot:
     return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
 
 
-def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+def runs_to_draw(name: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Return the directories that a plot is asked for, and those that it draws."""
-    of_scans = what in PLOTS and PLOTS[what].of_scans
+    of_scans = name in PLOTS and PLOTS[name].of_scans
     paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
     for path in paths:
         if not path.is_dir():

@@ -59,11 +59,12 @@ def _physics(run: Path) -> str:
     return ", ".join([physics_label(group, p.lattice, p.beta), *options, *p.algorithm.labels])
 
 
-def one_run(runs: Sequence[Path], what: str) -> Path:
+def one_run(runs: Sequence[Path], subject: str) -> Path:
     """Return the only run."""
     if len(runs) > 1:
         raise UsageError(
-            f"{what} is drawn for one run at a time; name only one, such as {quote(str(runs[0]))}."
+            f"{subject} is drawn for one run at a time; name only one, such as "
+            f"{quote(str(runs[0]))}."
         )
     return runs[0]
 
@@ -151,8 +152,8 @@ class TableKind:
         try:
             header, names = read_heading(path)
             name = header.get("observable", "")
-            known = name.replace("_", "-") in OBSERVABLES
-            if known or table_name(name) != path.stem or SWEEP not in names:
+            registered = name.replace("_", "-") in OBSERVABLES
+            if registered or table_name(name) != path.stem or SWEEP not in names:
                 return None
             columns = TableColumns.of_function(name, names)
             if columns.indices:
@@ -198,19 +199,19 @@ def find_table(run: Path, kind: TableKind) -> TableData | None:
 
 def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
     """Return the tables of a kind by run, without empty ones if there are others."""
-    found = {run: table for run in runs if (table := find_table(run, kind)) is not None}
-    return {run: table for run, table in found.items() if len(table)} or found
+    tables = {run: table for run in runs if (table := find_table(run, kind)) is not None}
+    return {run: table for run, table in tables.items() if len(table)} or tables
 
 
 def filled_tables(
     runs: Sequence[Path], kinds: Iterable[TableKind]
 ) -> list[tuple[TableKind, dict[Path, TableData]]]:
     """Return the tables with rows by run, for every kind that has averages to draw."""
-    found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.columns.averaged]
-    found = [(kind, tables) for kind, tables in found if tables]
-    filled = [(kind, tables) for kind, tables in found if any(map(len, tables.values()))]
-    if found and not filled:
-        kind, tables = found[0]
+    candidates = [(kind, find_tables(runs, kind)) for kind in kinds if kind.columns.averaged]
+    candidates = [(kind, tables) for kind, tables in candidates if tables]
+    filled = [(kind, tables) for kind, tables in candidates if any(map(len, tables.values()))]
+    if candidates and not filled:
+        kind, tables = candidates[0]
         raise GaugeError(
             f"The table of {kind.name} in {next(iter(tables))} has no rows yet; continue the run, "
             "since nothing is measured while it thermalises."

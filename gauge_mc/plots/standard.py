@@ -78,18 +78,20 @@ class AveragesPlot(Plot):
     def __init__(self, kind: TableKind | None = None) -> None:
         self._kind = kind
         self.name = f"{kind.name}{AGAINST_BETA}" if kind else "averages"
-        what = "all averages against β, one curve per lattice"
-        self.summary = f"average against β: {kind.columns.averaged[0].average}" if kind else what
+        summary = "all averages against β, one curve per lattice"
+        self.summary = f"average against β: {kind.columns.averaged[0].average}" if kind else summary
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
         skip = options.get(SKIP.name, 0)
-        wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
+        kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
         drawn = []
-        for one, tables in filled_tables(runs, wanted):
-            column = one.columns.averaged[0]
-            kept = [table.after(last_skipped(run, skip), str(run)) for run, table in tables.items()]
-            drawn.append((column, _curves(kept, column.name)))
+        for kind, tables in filled_tables(runs, kinds):
+            column = kind.columns.averaged[0]
+            thermalised = [
+                table.after(last_skipped(run, skip), str(run)) for run, table in tables.items()
+            ]
+            drawn.append((column, _curves(thermalised, column.name)))
         if not drawn:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         draw_panels([(x.label_of_average, curves) for x, curves in drawn], r"$\beta$", file)
@@ -162,8 +164,8 @@ class HistoryPlot(Plot):
         labels = dict(zip(runs, labels_of(runs), strict=True))
         kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
         quantities = []
-        for one, tables in filled_tables(runs, kinds):
-            for column in one.columns.averaged[: None if self._kind else 1]:
+        for kind, tables in filled_tables(runs, kinds):
+            for column in kind.columns.averaged[: None if self._kind else 1]:
                 series = [
                     History(labels[run], table[SWEEP], table[column.name])
                     for run, table in tables.items()
@@ -201,10 +203,10 @@ def plot_history(
         shaded = False
         for (name, histories), (series, distribution) in zip(quantities, panels, strict=True):
             for history in histories:
-                kept, own = history.after(skip), looks[history.label]
-                words = describe_history(kept, *(() if columns == 1 else ("", False)))
-                draw_history(series, history, own, skip, words)
-                draw_distribution(distribution, kept, own, filled=len(looks) <= FEW_RUNS)
+                thermalised, style = history.after(skip), looks[history.label]
+                words = describe_history(thermalised, *(() if columns == 1 else ("", False)))
+                draw_history(series, history, style, skip, words)
+                draw_distribution(distribution, thermalised, style, filled=len(looks) <= FEW_RUNS)
             shaded |= shade_skipped(series, histories, skip)
             series.margins(x=0.02)
             series.sharex(panels[-1, 0])
@@ -290,7 +292,7 @@ def _curve(
     table: TableData, name: str, over: str, ensemble: Mapping[str, Any]
 ) -> list[tuple[float, Estimate]]:
     """Return the averages on one lattice, with one kind of action and quarks, sorted by `over`."""
-    chosen = np.logical_and.reduce([table[key] == value for key, value in ensemble.items()])
-    rows = zip(*(table[x][chosen].tolist() for x in (over, name, f"{name}_error")), strict=True)
+    mask = np.logical_and.reduce([table[key] == value for key, value in ensemble.items()])
+    rows = zip(*(table[x][mask].tolist() for x in (over, name, f"{name}_error")), strict=True)
     ordered = sorted(rows, key=lambda row: row[0])
     return [(x, Estimate(value, error, math.nan, math.nan, 0)) for x, value, error in ordered]

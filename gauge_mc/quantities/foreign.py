@@ -153,7 +153,7 @@ class MilcFlow(ForeignSeries):
         ]
         shortest = min(map(len, flows))  # the program may choose the last flow time
         values = np.stack([flow[:shortest] for flow in flows])
-        t, energies, others = values[0, :, 0], values[:, :, 1:3], values[:, :, 3:5]
+        t, energies, plaquettes = values[0, :, 0], values[:, :, 1:3], values[:, :, 3:5]
         stated = [line.decode().split()[-1] for line in dict.fromkeys(MILC_STATED.findall(data))]
         if len(stated) != 5 or (values[:, :, 0] != t).any():
             raise UnsupportedError(
@@ -162,7 +162,7 @@ class MilcFlow(ForeignSeries):
             )
         names = [MILC_NUMBER.findall(chunk)[-1:] for chunk in (start, *chunks[: count - 1])]
         numbers = [int(number) for name in names for number in name]
-        more = {"energy_plaquette": 6 * (2 * COLOURS - others.sum(-1))}
+        more = {"energy_plaquette": 6 * (2 * COLOURS - plaquettes.sum(-1))}
         return flow_table(
             stated[4],
             "x".join(stated[:4]),

@@ -139,13 +139,13 @@ def _commands(folder: Path) -> list[list[object]]:
     killed.
     """
     rows: list[list[object]] = []
-    for one in LogTail(folder).new():
-        words = one.fields
-        if one.event == SESSION:
+    for entry in LogTail(folder).new():
+        words = entry.fields
+        if entry.event == SESSION:
             command = element("code", words.get("command", ""))
-            known = (words.get("version", ""), words.get("devices", ""))
-            rows.append([one.time, command, *known, "", ""])
-        elif one.event == END and rows:
+            details = (words.get("version", ""), words.get("devices", ""))
+            rows.append([entry.time, command, *details, "", ""])
+        elif entry.event == END and rows:
             seconds = words.get("seconds")
             lasted = duration(seconds) if isinstance(seconds, int | float) else ""
             rows[-1][-2:] = [words.get("ended", ""), lasted]

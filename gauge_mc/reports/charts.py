@@ -50,8 +50,8 @@ def _plain(words: str) -> dict[str, object]:
     """Return the attributes of an element with these classes where there is no style sheet."""
     look, _, colour = words.partition(" c")
     painted = "fill" if look == "band" else "stroke"
-    own = {painted: PLAIN_COLOURS[int(colour)]} if colour else {}
-    return {**PLAIN_LOOKS[look], **own}
+    paint = {painted: PLAIN_COLOURS[int(colour)]} if colour else {}
+    return {**PLAIN_LOOKS[look], **paint}
 
 
 def _named(words: str) -> dict[str, object]:
@@ -154,27 +154,35 @@ class Chart:
         for low, high in zip(ranges[::2], ranges[1::2], strict=True):
             band = _band(places, up.places(values[low]), up.places(values[high]))
             parts.append(_path(band, look(f"band c{self.lines[low].colour % COLOURS}")))
-        for one, value, error in zip(self.lines, values, errors, strict=True):
-            colour = f"c{one.colour % COLOURS}"
-            if one.error is not None and one.look == "points":
+        for curve, value, error in zip(self.lines, values, errors, strict=True):
+            colour = f"c{curve.colour % COLOURS}"
+            if curve.error is not None and curve.look == "points":
                 ends = (places, up.places(value - error), up.places(value + error))
                 whiskers = zip(*(end.tolist() for end in ends), strict=True)
                 d = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in whiskers if b == b)
                 parts.append(_path(d, look(f"thin {colour}")))
-            elif one.error is not None:
+            elif curve.error is not None:
                 band = _band(places, up.places(value - error), up.places(value + error))
                 parts.append(_path(band, look(f"band {colour}")))
-            if one.look != "range":
-                there = np.isfinite(value) if one.joined else np.full(value.size, True)
-                line = places[there], up.places(value[there])
-                d = _dots(*line) if one.look == "points" else _polyline(*line, one.look == "steps")
-                parts.append(_path(d, look(f"{one.look} {colour}")))
+            if curve.look != "range":
+                finite = np.isfinite(value) if curve.joined else np.full(value.size, True)
+                line = places[finite], up.places(value[finite])
+                d = (
+                    _dots(*line)
+                    if curve.look == "points"
+                    else _polyline(*line, curve.look == "steps")
+                )
+                parts.append(_path(d, look(f"{curve.look} {colour}")))
         names = {"x": LEFT + (WIDTH - RIGHT - LEFT) / 2, "y": HEIGHT - 4, "text_anchor": "middle"}
         parts.append(element("text", self.x_label, **names))
         turned = f"translate(12 {TOP + (HEIGHT - TOP - BOTTOM) / 2:g}) rotate(-90)"
         parts.append(element("text", self.y_label, transform=turned, text_anchor="middle"))
-        whole = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria_label": self.description}
-        return element("svg", *parts, **whole, **more)
+        attributes = {
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            "role": "img",
+            "aria_label": self.description,
+        }
+        return element("svg", *parts, **attributes, **more)
 
     @staticmethod
     def _frame(across: _Axis, up: _Axis, look: _Looks) -> list[Markup]:
@@ -202,9 +210,9 @@ class _Axis:
     @classmethod
     def of(cls, values: Iterable[float], begin: float, end: float, margin: float = 0.0) -> _Axis:
         """Return the axis that shows all finite values between two places."""
-        found = np.asarray([*values], dtype=np.float64)
-        found = found[np.isfinite(found)]
-        low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
+        numbers = np.asarray([*values], dtype=np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
         if low == high:
             low, high = low - max(abs(low), 1) / 2, high + max(abs(high), 1) / 2
         room = margin * (high - low)
@@ -256,11 +264,11 @@ def _dots(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
 
 def _band(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     """Return the outline of the area between two lines."""
-    there = np.isfinite(low) & np.isfinite(high)
-    if not there.any():
+    finite = np.isfinite(low) & np.isfinite(high)
+    if not finite.any():
         return ""
-    up = _polyline(x[there], high[there])
-    down = _polyline(x[there][::-1], low[there][::-1])
+    up = _polyline(x[finite], high[finite])
+    down = _polyline(x[finite][::-1], low[finite][::-1])
     return f"{up}L{down[1:]}Z"
 
 

@@ -51,8 +51,8 @@ SYMBOLS = {
 def plain(label: str) -> str:
     """Return a label of Matplotlib as plain text, such as ``⟨|L|⟩`` for its mathematical text."""
 
-    def words(found: re.Match[str]) -> str:
-        inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", found[1])
+    def words(match: re.Match[str]) -> str:
+        inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", match[1])
         inner = re.sub(r"\\([A-Za-z]+) ?", lambda x: SYMBOLS.get(x[1], x[1]), inner)
         inner = re.sub(r"\\[,;:! ]", " ", inner).replace("{-}", "−").replace("{=}", "=")
         inner = re.sub(r"\^(\{\d+\}|\d)", lambda x: x[1].translate(SUPERSCRIPTS), inner)
@@ -121,37 +121,37 @@ class _DrawnCurve:
 def _curves(axes: Axes) -> Iterator[_DrawnCurve]:
     """Yield the curves and the points with errors of a frame, as far as x tells points apart."""
     bars = load("matplotlib.container").ErrorbarContainer
-    known: set[int] = set()
+    bar_lines: set[int] = set()
     for container in axes.containers:
         if isinstance(container, bars):
             data, caps, segments = container.lines
-            known |= {id(line) for line in (data, *caps)}
+            bar_lines |= {id(line) for line in (data, *caps)}
             if data is not None:
                 error = _error(segments[-1], container) if container.has_yerr else None
                 yield from _curve(data, str(container.get_label()), error)
     for line in axes.lines:
-        if id(line) not in known and line.get_transform() == axes.transData:
+        if id(line) not in bar_lines and line.get_transform() == axes.transData:
             yield from _curve(line, str(line.get_label()), None)
 
 
 def _error(segments: Any, container: Any) -> NDArray[np.float64] | None:
     """Return half of the lengths of vertical bars; None if some points have none."""
-    found = [np.asarray(s, dtype=np.float64) for s in segments.get_segments()]
-    if len(found) != np.size(container.lines[0].get_xdata()) or any(len(x) < 2 for x in found):
+    bars = [np.asarray(s, dtype=np.float64) for s in segments.get_segments()]
+    if len(bars) != np.size(container.lines[0].get_xdata()) or any(len(x) < 2 for x in bars):
         return None
-    return np.array([abs(x[1, 1] - x[0, 1]) / 2 for x in found])
+    return np.array([abs(x[1, 1] - x[0, 1]) / 2 for x in bars])
 
 
 def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator[_DrawnCurve]:
     x, y = (np.asarray(datum, dtype=np.float64) for datum in line.get_data())
-    there = np.isfinite(x) & np.isfinite(y)
-    order = np.argsort(x[there], kind="stable")
-    x, y = x[there][order], y[there][order]
+    finite = np.isfinite(x) & np.isfinite(y)
+    order = np.argsort(x[finite], kind="stable")
+    x, y = x[finite][order], y[finite][order]
     joined = line.get_linestyle() not in ("None", "none", " ", "")
     if x.size == 0 or np.unique(x).size < x.size or (joined and (np.diff(order) < 0).any()):
         return
-    own = None if error is None else error[there][order]
-    yield _DrawnCurve("" if label.startswith("_") else plain(label), x, y, own, joined)
+    errors = None if error is None else error[finite][order]
+    yield _DrawnCurve("" if label.startswith("_") else plain(label), x, y, errors, joined)
 
 
 LARGEST = 120_000
@@ -179,14 +179,14 @@ class PlotsSection(Section):
         plots, missing = [], []
         runs = [run.path for run in subject.runs]
         labels = {run.path: run.label for run in subject.runs}
-        for name, one in PLOTS.items():
-            if one.of_several or name in subject.drawn:
+        for name, plot in PLOTS.items():
+            if plot.of_several or name in subject.drawn:
                 continue
-            groups = [[path] for path in subject.scans] if one.of_scans else [runs]
+            groups = [[path] for path in subject.scans] if plot.of_scans else [runs]
             shown = []
             for paths in groups:
                 try:
-                    shown += _figures(one, paths, labels, subject)
+                    shown += _figures(plot, paths, labels, subject)
                 except GaugeError as error:
                     missing.append(element("li", f"{name}: {error}"))
             if shown:
@@ -203,30 +203,30 @@ SECTIONS.register(PlotsSection())
 
 def figures_of_fit(fit: str, labels: dict[Path, str], subject: Subject) -> list[Markup]:
     """Return the first figure of what a fit determines, by the labels of runs or scans."""
-    for one in PLOTS.values():
-        if one.fit == fit:
+    for plot in PLOTS.values():
+        if plot.fit == fit:
             with suppress(GaugeError):  # which the other figures say
-                figures = _figures(one, [*labels], labels, subject)
-                subject.drawn.add(one.name)
+                figures = _figures(plot, [*labels], labels, subject)
+                subject.drawn.add(plot.name)
                 return [element("div", *figures, class_="pictures")]
     return []
 
 
 def _figures(
-    one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
+    plot: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
 ) -> list[Markup]:
     """Return the figures of a plot, which may show results of fits that the page has made."""
     try:
         with exactly_of_tables():
-            return _drawn(one, paths, labels, subject)
+            return _drawn(plot, paths, labels, subject)
     except GaugeError as error:
-        if one.of_scans or not any(subject.results.get(path) for path in paths):
+        if plot.of_scans or not any(subject.results.get(path) for path in paths):
             raise
         with _with_results(paths, subject) as copies, suppress(GaugeError):
             named = {copy: labels[path] for path, copy in copies.items()}
             stale = isinstance(error, FitOfOtherTablesError)
             notes = [f"{error} The figure shows a fit that was made for this page."] * stale
-            return _drawn(one, [*copies.values()], named, subject, notes)
+            return _drawn(plot, [*copies.values()], named, subject, notes)
         raise
 
 
@@ -248,7 +248,7 @@ def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path
 
 
 def _drawn(
-    one: Plot,
+    plot: Plot,
     paths: Sequence[Path],
     labels: dict[Path, str],
     subject: Subject,
@@ -259,29 +259,29 @@ def _drawn(
     Notes are shown below it, beside its cautions.
     """
     try:
-        return [_figure(one, paths, labels, subject, notes)]
+        return [_figure(plot, paths, labels, subject, notes)]
     except UsageError:
         if len(paths) < 2:
             raise
-    return [_figure(one, [path], labels, subject, notes) for path in paths]
+    return [_figure(plot, [path], labels, subject, notes) for path in paths]
 
 
 def _figure(
-    one: Plot,
+    plot: Plot,
     paths: Sequence[Path],
     labels: dict[Path, str],
     subject: Subject,
     notes: Sequence[str],
 ) -> Markup:
-    skip = {SKIP.name: subject.skip} if SKIP in one.options else {}
-    given, _ = options_to_draw(one, paths, skip)  # averages say what is left out
+    skip = {SKIP.name: subject.skip} if SKIP in plot.options else {}
+    options, _ = options_to_draw(plot, paths, skip)  # averages say what is left out
     with (
         TemporaryDirectory() as scratch,
         drawn_as(FigureFormat(dpi=DPI)),
         kept_figures() as figures,
     ):
-        file = Path(scratch, f"{one.name}.svg")
-        _, cautions = draw(one, paths, file, given, single)
+        file = Path(scratch, f"{plot.name}.svg")
+        _, cautions = draw(plot, paths, file, options, single)
         kind, content = "svg+xml", b""
         if not figures:  # a plot of another package, which writes its file itself
             content = file.read_bytes()
@@ -292,8 +292,8 @@ def _figure(
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     yet_said = subject.not_yet_said([*notes, *sentences_about(cautions)])
-    word = one.summary[:2].isalpha()  # and no symbol such as t²
-    caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
+    word = plot.summary[:2].isalpha()  # and no symbol such as t²
+    caption = f"{plot.summary[:1].upper() if word else plot.summary[:1]}{plot.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
     charts = [chart.html() for figure in figures[:1] for chart in charts_of(figure, caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
@@ -304,8 +304,8 @@ def _figure(
 def _with_few_colours(picture: bytes) -> bytes:
     """Return a picture with `PICTURE_COLOURS`, which makes it smaller by a factor of four or so."""
     image = load("PIL.Image")
-    with image.open(io.BytesIO(picture)) as whole, io.BytesIO() as file:
-        few = whole.convert("RGB").quantize(PICTURE_COLOURS, image.Quantize.FASTOCTREE, dither=0)
+    with image.open(io.BytesIO(picture)) as original, io.BytesIO() as file:
+        few = original.convert("RGB").quantize(PICTURE_COLOURS, image.Quantize.FASTOCTREE, dither=0)
         few.save(file, "png", optimize=True)
         return file.getvalue()
 
@@ -361,28 +361,28 @@ def history_chart(quantity: Quantity) -> Chart:
     """
     updates = np.unique(np.concatenate([series.sweeps for series in quantity.series]))
     share = max(1, len(quantity.series) / MANY_RUNS)
-    whole = updates.size <= MOST_PLACES / share
+    unbinned = updates.size <= MOST_PLACES / share
     edges = np.linspace(updates[0], updates[-1] + 1, int(PIECES / share) + 1)
-    x = updates if whole else (edges[:-1] + edges[1:]) / 2
+    x = updates if unbinned else (edges[:-1] + edges[1:]) / 2
     lines: list[ChartLine] = []
-    for number, one in enumerate(quantity.series):
-        mean, error = running(one)
-        name = f"{one.label}: " if len(quantity.series) > 1 else ""
-        if whole:
-            places = np.searchsorted(updates, one.sweeps)
-            values = placed(places, one.values, x.size)
+    for number, chain in enumerate(quantity.series):
+        mean, error = running(chain)
+        name = f"{chain.label}: " if len(quantity.series) > 1 else ""
+        if unbinned:
+            places = np.searchsorted(updates, chain.sweeps)
+            values = placed(places, chain.values, x.size)
             lines.append(ChartLine(f"{name}value", values, colour=number, look="thin"))
         else:
-            places = np.searchsorted(edges, one.sweeps, side="right") - 1
-            low, high = _ranges(places, one.values, x.size)
+            places = np.searchsorted(edges, chain.sweeps, side="right") - 1
+            low, high = _ranges(places, chain.values, x.size)
             lines.append(ChartLine(f"{name}smallest", low, colour=number, look="range"))
             lines.append(ChartLine(f"{name}largest", high, colour=number, look="range"))
         means, errors = (placed(places, series, x.size) for series in (mean, error))
         lines.append(ChartLine(f"{name}running average", means, errors, colour=number))
     cut = max(series.cut for series in quantity.series)
-    what = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
+    caption = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
     finals = [f"{series.label}: {series.average.format()}" for series in quantity.series]
-    description = f"{what} Averages: {'; '.join(finals)}."
+    description = f"{caption} Averages: {'; '.join(finals)}."
     if cut:
         description += f" Updates up to {cut} are left out of them."
     shown = float(cut) if cut >= updates[0] else None
@@ -391,61 +391,63 @@ def history_chart(quantity: Quantity) -> Chart:
 
 def running(series: ChainSeries) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return running averages of what is kept, with errors by tau_int of the whole; else NaN."""
-    kept = series.sweeps > series.cut
-    values = series.values[kept]
-    mean, error = (np.full(kept.size, math.nan) for _ in range(2))
+    thermalised = series.sweeps > series.cut
+    values = series.values[thermalised]
+    mean, error = (np.full(thermalised.size, math.nan) for _ in range(2))
     if values.size:
         n = np.arange(1, values.size + 1)
         shifted = values - values.mean()
         first, second = np.cumsum(shifted) / n, np.cumsum(shifted**2) / n
         tau = series.average.tau_int
         spread = np.sqrt(np.maximum(second - first**2, 0))
-        mean[kept] = first + values.mean()
-        error[kept] = np.where(n > 2 * tau, spread * np.sqrt(2 * tau / n), math.nan)
+        mean[thermalised] = first + values.mean()
+        error[thermalised] = np.where(n > 2 * tau, spread * np.sqrt(2 * tau / n), math.nan)
     return mean, error
 
 
 def correlation_chart(quantity: Quantity) -> list[Chart]:
     """Return the chart of the autocorrelation functions; nothing if there is no fluctuation."""
-    found = []
-    for number, one in enumerate(quantity.series):
-        kept = one.kept
-        if kept.size >= 8 and np.ptp(kept) > 0 and np.ptp(np.diff(one.sweeps)) == 0:
-            tau = one.average.tau_int
+    curves = []
+    for number, chain in enumerate(quantity.series):
+        thermalised = chain.kept
+        if thermalised.size >= 8 and np.ptp(thermalised) > 0 and np.ptp(np.diff(chain.sweeps)) == 0:
+            tau = chain.average.tau_int
             lags = max(8, min(MOST_LAGS, math.ceil(12 * tau)))
-            rho, error = autocorrelation(kept, lags, math.ceil(6 * tau))
-            found.append((number, one, one.every or 1, tau, rho, error))
-    if not found:
+            rho, error = autocorrelation(thermalised, lags, math.ceil(6 * tau))
+            curves.append((number, chain, chain.every or 1, tau, rho, error))
+    if not curves:
         return []
-    x = np.unique(np.concatenate([every * np.arange(rho.size) for _, _, every, _, rho, _ in found]))
+    x = np.unique(
+        np.concatenate([every * np.arange(rho.size) for _, _, every, _, rho, _ in curves])
+    )
     lines, words = [], []
-    for number, one, every, tau, rho, error in found:
+    for number, chain, every, tau, rho, error in curves:
         places = np.searchsorted(x, every * np.arange(rho.size))
         values, errors = (placed(places, series, x.size) for series in (rho, error))
-        name = f"{one.label}: " if len(found) > 1 else ""
+        name = f"{chain.label}: " if len(curves) > 1 else ""
         lines.append(ChartLine(f"{name}ρ", values, errors, colour=number))
-        words.append(f"{one.label}: τ_int = {every * tau:.3g} updates")
-    what = f"Autocorrelation function of {quantity.name}. {'; '.join(words)}."
-    return [Chart("Autocorrelation", "distance in updates", "ρ", x, lines, what, zero=True)]
+        words.append(f"{chain.label}: τ_int = {every * tau:.3g} updates")
+    caption = f"Autocorrelation function of {quantity.name}. {'; '.join(words)}."
+    return [Chart("Autocorrelation", "distance in updates", "ρ", x, lines, caption, zero=True)]
 
 
 def histogram_chart(quantity: Quantity) -> Chart:
     """Return the chart of the distributions of what is kept."""
-    kept = [series.kept for series in quantity.series]
-    every = np.concatenate(kept)
+    samples = [series.kept for series in quantity.series]
+    every = np.concatenate(samples)
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    count = min(40, max(5, math.isqrt(max(map(len, kept)))))
+    count = min(40, max(5, math.isqrt(max(map(len, samples)))))
     edges = np.linspace(low, high, count + 1)
     lines = []
-    for number, (one, values) in enumerate(zip(quantity.series, kept, strict=True)):
+    for number, (chain, values) in enumerate(zip(quantity.series, samples, strict=True)):
         numbers = np.histogram(values, edges)[0]
         density = numbers / max(1, values.size) / np.diff(edges)
-        label = f"{one.label}: density" if len(kept) > 1 else "density"
+        label = f"{chain.label}: density" if len(samples) > 1 else "density"
         lines.append(ChartLine(label, np.append(density, density[-1]), colour=number, look="steps"))
-    what = f"Distribution of {quantity.name} in {_runs(quantity)}."
-    return Chart("Distribution", quantity.column.short, "density", edges, lines, what, zero=True)
+    caption = f"Distribution of {quantity.name} in {_runs(quantity)}."
+    return Chart("Distribution", quantity.column.short, "density", edges, lines, caption, zero=True)
 
 
 def _runs(quantity: Quantity) -> str:

@@ -79,8 +79,8 @@ def table(
     head = element("tr", *(element("th", name, scope="col") for name in names))
     body = []
     for number, row in enumerate(rows):
-        first, *others = row
-        cells = [element("th", first, scope="row"), *(element("td", x) for x in others)]
+        first, *values = row
+        cells = [element("th", first, scope="row"), *(element("td", x) for x in values)]
         mark = "marked" if number < len(marked) and marked[number] else None
         body.append(element("tr", *cells, class_=mark))
     parts = [element("thead", head), element("tbody", *body)]

@@ -225,9 +225,9 @@ def columns_of(table: TableData) -> Iterator[tuple[Column, NDArray[np.int64], ND
     sweeps = table.columns.get(SWEEP)
     if sweeps is None or not len(table) or not single(table):
         return
-    name, known = declared_columns(table)
+    name, columns = declared_columns(table)
     algorithm = name in ALGORITHMS
-    for column in known if algorithm else known.averaged:
+    for column in columns if algorithm else columns.averaged:
         if column.name in table and table[column.name].dtype.kind in "if" and not column.index:
             values = np.asarray(table[column.name], dtype=np.float64)
             if np.isfinite(values).all() and not (algorithm and np.ptp(values) == 0):
@@ -303,20 +303,20 @@ def report(
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE
-    chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name)
+    cut = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name)
     if not may_be_made(file.parent):  # which is not to be found out after all figures
         raise GaugeError(
             f"The report {file} could not be written: no files can be made in {file.parent}; "
             "choose another --output."
         )
     with each_table_once():
-        subject = Subject.of(paths, file.parent, chosen)
+        subject = Subject.of(paths, file.parent, cut)
         PAGE.check(file)
         content, names = page(subject)
-    written = content.encode("utf-8", "backslashreplace")
-    write_file(file, written, PAGE)
+    encoded = content.encode("utf-8", "backslashreplace")
+    write_file(file, encoded, PAGE)
     runs = [str(run.path) for run in subject.runs]
-    return PageReport(str(file), runs, names, len(written))
+    return PageReport(str(file), runs, names, len(encoded))
 
 
 def _is_page(path: Path) -> bool:
@@ -350,11 +350,11 @@ def page(subject: Subject) -> tuple[str, list[str]]:
             names.append(section.name)
     title = "; ".join(run.label for run in subject.runs[:3])
     heading = f"Report: {title}"
-    made = element("p", f"Made by gauge-mc {__version__}, {now()}")
+    byline = element("p", f"Made by gauge-mc {__version__}, {now()}")
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="jump"),
-        element("header", element("h1", heading), made),
+        element("header", element("h1", heading), byline),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *parts, id="content", tabindex="-1"),
         element("footer", element("details", element("summary", "Licences"), _licence())),

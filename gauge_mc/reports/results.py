@@ -32,11 +32,11 @@ class FitsSection(Section):
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return the numbers of the fits with their figures, and why others were not possible."""
         parts, missing = [], []
-        for name, one in FITS.items():
-            if one.of_several:
+        for name, fit in FITS.items():
+            if fit.of_several:
                 continue
             targets = [(run.path, run.label) for run in subject.runs]
-            if one.of_scans:
+            if fit.of_scans:
                 targets = [(path, path.name) for path in subject.scans]
             shown = []
             for path, label in targets:
@@ -45,7 +45,7 @@ class FitsSection(Section):
                 except GaugeError as error:
                     missing.append(element("li", f"{name}, {label}: {error}"))
             if shown:
-                summary = element("p", one.summary, class_="summary")
+                summary = element("p", fit.summary, class_="summary")
                 figures = figures_of_fit(name, dict(targets), subject)
                 parts += [element("h3", name), summary, *shown, *figures]
         if missing:
@@ -88,8 +88,8 @@ class MeanValuesSection(Section):
         """Return a table of averages, and tables of those with indices; see `Section.content`."""
         parts = [_left_out(run) for run in subject.runs]
         labels = [run.label for run in subject.runs]
-        alone = ["average", "τ_int [updates]", "measurements"]
-        heads = ["quantity", *(labels if len(labels) > 1 else alone)]
+        single_heads = ["average", "τ_int [updates]", "measurements"]
+        heads = ["quantity", *(labels if len(labels) > 1 else single_heads)]
         rows, cautions = [], []
         for quantity in subject.quantities:
             cells: dict[str, list[str]] = {}
@@ -136,9 +136,9 @@ def _left_out(run: ReportedRun) -> Markup:
     return element("p", " ".join(words)) if any(words) else Markup("")
 
 
-def _cautions(series: ChainSeries, found: Estimate) -> list[str]:
-    kept = series.sweeps > series.cut
-    return [*found.length_cautions, *caution_series(series.sweeps[kept], series.kept)]
+def _cautions(series: ChainSeries, average: Estimate) -> list[str]:
+    thermalised = series.sweeps > series.cut
+    return [*average.length_cautions, *caution_series(series.sweeps[thermalised], series.kept)]
 
 
 def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
@@ -157,13 +157,13 @@ def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
     if rows is None or not values:
         words = "Its measurements have different rows; fits and plots evaluate it."
         return folded(title, element("p", words))
-    kept = content[SWEEP][rows[:, 0]] > run.cut
+    thermalised = content[SWEEP][rows[:, 0]] > run.cut
     lines = []
     for place in range(min(rows.shape[1], MOST_ROWS)):
-        own = rows[kept, place]
+        element_rows = rows[thermalised, place]
         labels = [str(content[index][rows[0, place]]) for index in indices]
-        found = [estimate(content[value][own]).format() for value in values]
-        lines.append([", ".join(labels), *found])
+        cells = [estimate(content[value][element_rows]).format() for value in values]
+        lines.append([", ".join(labels), *cells])
     more = rows.shape[1] - len(lines)
     heads = [
         ", ".join(indices),
@@ -177,10 +177,10 @@ def _rows(content: TableData, indices: Sequence[str]) -> NDArray[np.int64] | Non
     """Return the rows of each measurement, of shape (measurements, rows), if all are alike."""
     sweeps = content[SWEEP]
     count = int(np.count_nonzero(sweeps == sweeps[0]))
-    whole = sweeps.size // count * count
-    if not count or whole < sweeps.size:
+    total = sweeps.size // count * count
+    if not count or total < sweeps.size:
         return None
-    rows = np.arange(whole).reshape(-1, count)
+    rows = np.arange(total).reshape(-1, count)
     alike = all((content[index][rows] == content[index][rows[0]]).all() for index in indices)
     steps = (sweeps[rows] == sweeps[rows[:, :1]]).all()
     return rows if alike and steps else None

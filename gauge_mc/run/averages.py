@@ -73,9 +73,9 @@ class Average(Estimate):
     )
 
     @classmethod
-    def of(cls, found: Estimate, updates: int | None) -> Average:
+    def of(cls, average: Estimate, updates: int | None) -> Average:
         """Return an estimate with its text."""
-        return cls(**asdict(found), text=str(found), updates=updates)
+        return cls(**asdict(average), text=str(average), updates=updates)
 
 
 def averages_values(
@@ -108,8 +108,8 @@ def averages_table(
 ) -> AveragesSummary:
     """Return a table of the averages over chains with errors; tau_int is in updates."""
     measured = list(_measured(runs, parameters))
-    found = list(_averages(measured, tau_exp))
-    if not found:
+    averages = list(_averages(measured, tau_exp))
+    if not averages:
         names = ", ".join(item.observable for item, *_ in measured)
         words = f"measured: {names}, which fits and plots evaluate"
         return AveragesSummary(Text(words if names else "nothing measured yet"))
@@ -117,17 +117,17 @@ def averages_table(
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
         table.add_column(heading, justify="right")
-    for name, number, every, *_ in found:
+    for name, number, every, *_ in averages:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    short = [x for _, x, *_ in found if x.length_cautions]
+    short = [x for _, x, *_ in averages if x.length_cautions]
     worst = min(short, key=lambda x: x.samples / x.tau_int, default=None)
-    early = max(last for *_, last, _ in found)
-    slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
+    early = max(last for *_, last, _ in averages)
+    slow = max(((factor, name) for name, *_, factor in averages), default=(1.0, ""))
     cautions = [*(worst.length_cautions if worst else ()), *caution_skip(early)]
     compared = [compared_starts(run.path) for run in runs[:MOST_COMPARED]]
     if not early:
         cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
-        largest = max(tau_exp or 0, *(x.tau_int * every for _, x, every, *_ in found))
+        largest = max(tau_exp or 0, *(x.tau_int * every for _, x, every, *_ in averages))
         for name, mode, every in _slow_modes(measured):
             tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
             cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
@@ -168,9 +168,9 @@ def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Es
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
-                found = estimate(*(s[name] for s in series))
-                if math.isfinite(found.tau_int):
-                    yield name, found, item.every
+                mode = estimate(*(s[name] for s in series))
+                if math.isfinite(mode.tau_int):
+                    yield name, mode, item.every
 
 
 def _averages(
@@ -190,11 +190,11 @@ def _averages(
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(s) for s in series):
-                found = estimate(*(s for s in series if len(s)), tau_exp=tail)
+                average = estimate(*(s for s in series if len(s)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
                 early = max(transient_end(table[SWEEP], x) for table, x in both)
                 grown = max(growth(s, tail) for s in series)
-                yield column.average, found, item.every, early, grown
+                yield column.average, average, item.every, early, grown
 
 
 @documented

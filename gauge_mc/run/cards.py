@@ -61,47 +61,49 @@ ParametersLike = Parameters | Mapping[str, object] | str | os.PathLike[str] | No
 """Parameters, a mapping of some parameters by name, or the path of a run card."""
 
 
-def named_values(wanted: ParametersLike, more: Mapping[str, object]) -> dict[str, object]:
+def named_values(card: ParametersLike, more: Mapping[str, object]) -> dict[str, object]:
     """Return values for `Parameters.from_values` and `Execution.from_values`."""
-    if wanted is None:
+    if card is None:
         values: dict[str, object] = {}
-    elif isinstance(wanted, Parameters):
-        values = dict(wanted.values())
+    elif isinstance(card, Parameters):
+        values = dict(card.values())
     else:
-        values = flat(wanted) if isinstance(wanted, Mapping) else read_card(wanted)
+        values = flat(card) if isinstance(card, Mapping) else read_card(card)
     values |= {name: value for name, value in more.items() if value is not None}
-    known = known_options()
+    options = known_options()
     for name in values:
-        if name not in known:
-            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
+        if name not in options:
+            raise UsageError(f"There is no parameter '{name}'{nearest(name, options)}")
     return values
 
 
 def flat(values: Mapping[str, object]) -> dict[str, object]:
     """Return values with options beside the name of the action or algorithm, not in its table."""
-    found = {key.replace("-", "_"): value for key, value in values.items()}
+    card = {key.replace("-", "_"): value for key, value in values.items()}
     for kind, things in KINDS.items():
-        table = found.get(kind)
+        table = card.get(kind)
         if isinstance(table, Mapping):
-            found |= _of_table(
-                kind, table, found, {option.name for option in options_of_kind(things)}
+            card |= _of_table(
+                kind, table, card, {option.name for option in options_of_kind(things)}
             )
-    return found
+    return card
 
 
 def _of_table(
-    kind: str, table: Mapping[str, object], beside: Mapping[str, object], known: Collection[str]
+    kind: str, table: Mapping[str, object], beside: Mapping[str, object], options: Collection[str]
 ) -> dict[str, object]:
     """Return the name and the options in the table of an action or an algorithm."""
     if NAME not in table:
         usual = getattr(defaults, kind.upper())
         raise UsageError(f"The table [{kind}] has no {NAME}; add it, as in {NAME} = '{usual}'.")
-    own = {key.replace("-", "_"): value for key, value in table.items() if key != NAME}
-    if twice := own.keys() & beside.keys():
+    entries = {key.replace("-", "_"): value for key, value in table.items() if key != NAME}
+    if twice := entries.keys() & beside.keys():
         raise UsageError(f"{min(twice)} is given twice, in the table [{kind}] and outside of it.")
-    if unknown := own.keys() - {*known}:
-        raise UsageError(f"Unknown key '{min(unknown)}' in [{kind}]{nearest(min(unknown), known)}")
-    return {kind: table[NAME], **own}
+    if unknown := entries.keys() - {*options}:
+        raise UsageError(
+            f"Unknown key '{min(unknown)}' in [{kind}]{nearest(min(unknown), options)}"
+        )
+    return {kind: table[NAME], **entries}
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
@@ -118,10 +120,10 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
         raise UsageError(f"The run card {path} is not valid TOML: {reason}.") from error
     lacking = UNSTATED if RECORD in values else {}
     card = {**lacking, **flat({key: value for key, value in values.items() if key != RECORD})}
-    known = known_options()
+    options = known_options()
     for key in card:
-        if key not in known:
-            advice = nearest(key, known, "`gauge-mc card`")
+        if key not in options:
+            advice = nearest(key, options, "`gauge-mc card`")
             raise UsageError(f"Unknown key '{key}' in {path}{advice}")
     return card
 
@@ -155,11 +157,11 @@ def schema() -> dict[str, Any]:
     properties = {option.name: _property(option) for option in known_options().values()}
     for kind, things in KINDS.items():
         named = properties[kind]
-        own = {
+        fields = {
             NAME: named,
             **{option.name: _property(option) for option in options_of_kind(things)},
         }
-        either = [named, _table(own, required=[NAME])]
+        either = [named, _table(fields, required=[NAME])]
         properties[kind] = {"description": named["description"], "anyOf": either}
     interval = {"type": "integer", "minimum": 1, "maximum": MAX_UPDATES}
     measured = {name: _measured(name, interval) for name in OBSERVABLES}
@@ -182,8 +184,8 @@ def _table(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the value of an observable: an interval, or a table of options."""
-    own = {option.name: _property(option) for option in options_of_observable(name)}
-    either = [interval, _table({**own, EVERY: interval})]
+    fields = {option.name: _property(option) for option in options_of_observable(name)}
+    either = [interval, _table({**fields, EVERY: interval})]
     return {"description": OBSERVABLES[name].summary, "anyOf": either}
 
 
@@ -191,24 +193,24 @@ def _property(option: Option) -> dict[str, Any]:
     """Return the schema of the value of an option."""
     types = {int: "integer", float: "number", bool: "boolean", str: "string"}
     if option.items:
-        own = {o.name: _property(o) for o in option.items.options()}
+        fields = {o.name: _property(o) for o in option.items.options()}
         text = {"type": "string"}
-        either = [text, {"type": "array", "items": {"anyOf": [text, _table(own)]}}]
+        either = [text, {"type": "array", "items": {"anyOf": [text, _table(fields)]}}]
         return {"description": option.help, "anyOf": either}
-    found: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
+    rule: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
     if option.kind in (int, float):
         m = "exclusiveM" if option.inside else "m"
         bounds = {f"{m}inimum": option.least, f"{m}aximum": option.most}
-        found |= {key: bound for key, bound in bounds.items() if abs(bound) < float("inf")}
+        rule |= {key: bound for key, bound in bounds.items() if abs(bound) < float("inf")}
     if option.choices and not option.open:
-        found["enum"] = [*option.choices]
+        rule["enum"] = [*option.choices]
     if isinstance(option.usual, int | float | str) and option.usual == option.usual:
-        found["default"] = option.usual
+        rule["default"] = option.usual
     if option.each:
         number = {"type": types[option.each]}
         either = [{"type": "string"}, number, {"type": "array", "items": number}]
-        found = {"description": found["description"], "anyOf": either}
-    return found
+        rule = {"description": rule["description"], "anyOf": either}
+    return rule
 
 
 def commented(values: Mapping[str, object]) -> Iterator[str]:

@@ -372,10 +372,10 @@ def check_ladder(runs: Sequence[Parameters], scan: Path | None = None) -> None:
     """Check that runs can exchange their replicas."""
     first = runs[0].values()
     if len(runs) < 2:
-        whole = f"the whole scan with `{CommandLine('scan', output=scan)}`"
+        command = f"the whole scan with `{CommandLine('scan', output=scan)}`"
         raise UsageError(
             f"Tempering exchanges the couplings of several runs, and there is only one, at β = "
-            f"{runs[0].beta:.12g}; carry out {whole if scan else 'a scan with several β'}."
+            f"{runs[0].beta:.12g}; carry out {command if scan else 'a scan with several β'}."
         )
     for run in runs[1:]:
         values = run.values()
@@ -436,17 +436,17 @@ class CouplingExchange:
 
         def change(lower: int) -> float:
             """Return the change of the action of both if a chain and the next one exchange."""
-            this, other = (chain.parameters.beta for chain in self._chains[lower : lower + 2])
-            return (other - this) * actions[lower].minus(actions[lower + 1])
+            this, upper = (chain.parameters.beta for chain in self._chains[lower : lower + 2])
+            return (upper - this) * actions[lower].minus(actions[lower + 1])
 
         exchanges = self._exchange.step(sweep, number, change)
         for exchange in dict.fromkeys(exchanges):
             if exchange and exchange.accepted:
-                this, other = self._chains[exchange.lower : exchange.lower + 2]
+                this, upper = self._chains[exchange.lower : exchange.lower + 2]
                 self._spare.copy(this.field)
-                this.field.copy(other.field)
-                other.field.copy(self._spare)
-                this.tuning.links_changed = other.tuning.links_changed = True
+                this.field.copy(upper.field)
+                upper.field.copy(self._spare)
+                this.tuning.links_changed = upper.tuning.links_changed = True
         for chain, replica in zip(self._chains, self._exchange.replicas, strict=True):
             chain.replica = replica
         self.records = self._exchange.records(exchanges)

@@ -189,8 +189,8 @@ def parse_state(text: str | bytes) -> ChainState:
     numbers = (*dict(state.tuning).values(), *state.ladder)
     if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
         raise ValueError("a number is not finite")
-    known = range(len(state.ladder)) if state.ladder else (None,)
-    if type(state.replica) not in (int, type(None)) or state.replica not in known:
+    replicas = range(len(state.ladder)) if state.ladder else (None,)
+    if type(state.replica) not in (int, type(None)) or state.replica not in replicas:
         raise ValueError("its replica is not one of its ladder")
     return state
 
@@ -241,15 +241,15 @@ def replaced_together(paths: Sequence[Path]) -> Iterator[None]:
 
 def restore_common(paths: Sequence[Path]) -> None:
     """Restore the newest checkpoints that several runs have after the same update."""
-    found = [_by_moment(path) for path in paths]
-    common = set.intersection(*(set(x) for x in found))
+    checkpoints = [_by_moment(path) for path in paths]
+    common = set.intersection(*(set(x) for x in checkpoints))
     if common:
         newest = max(common)
-        for path, files in zip(paths, found, strict=True):
+        for path, files in zip(paths, checkpoints, strict=True):
             if files[newest] != path:
                 os.replace(files[newest], path)
             _previous(path).unlink(missing_ok=True)
-    elif all(moment[0] == 0 for x in found for moment in x):
+    elif all(moment[0] == 0 for x in checkpoints for moment in x):
         for path in paths:  # the process was killed while the first ones were written
             path.unlink(missing_ok=True)
     else:

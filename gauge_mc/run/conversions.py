@@ -147,19 +147,19 @@ def convert_all(
     make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
-    stop, found = Event(), dict[Path, Conversion]()
+    stop, results = Event(), dict[Path, Conversion]()
     with _progress(console, {source: _size(source) for source in targets}) as shown:
-        how = (format, precision, verify, project, kind)
-        work = _FileConversions(*how, most // jobs, stop, shown)
+        settings = (format, precision, verify, project, kind)
+        work = _FileConversions(*settings, most // jobs, stop, shown)
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 tasks = [pool.submit(work.carry_out, *pair) for pair in targets.items()]
                 for task in as_completed(tasks):
-                    found[Path(task.result().source)] = task.result()
+                    results[Path(task.result().source)] = task.result()
             finally:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
-    return [found[source] for source in targets]
+    return [results[source] for source in targets]
 
 
 def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
@@ -234,14 +234,14 @@ class _FileConversions:
             return Conversion(*paths, state, "", warning, comparison, configuration.moved)
 
         if os.path.lexists(target):  # or a link that leads nowhere
-            there = self._compared(configuration, target, width)
-            if there.verdict == GOOD:
-                return result(THERE, there)
+            existing = self._compared(configuration, target, width)
+            if existing.verdict == GOOD:
+                return result(THERE, existing)
             error = UsageError(
-                f"{target} already exists and is not what {source} becomes ({there.difference}); "
-                "remove it, or choose another --output."
+                f"{target} already exists and is not what {source} becomes "
+                f"({existing.difference}); remove it, or choose another --output."
             )
-            return _failed(source, target, error, there)
+            return _failed(source, target, error, existing)
         wrap = partial(self._watched, source)
         _, comparison = write_converted(
             configuration, target, width, self.format, wrap, self.verify
@@ -304,9 +304,9 @@ class _ConversionProgress:
     def advance(self, source: Path, nbytes: int) -> None:
         """Note that a part of a file is done."""
         with self._lock:
-            done = min(nbytes, self._left[source])
-            self._left[source] -= done
-            self._bytes += done
+            amount = min(nbytes, self._left[source])
+            self._left[source] -= amount
+            self._bytes += amount
             self._show(self._bytes, self._files)
 
     def end(self, source: Path) -> None:

@@ -130,8 +130,8 @@ def written_precision(source: Configuration, format: str, precision: str | None)
     header = source.header
     width = precision or header.precision
     if not precision:
-        chosen, group = FORMATS[format], GROUPS[header.group]
-        fitting = (real for real in (width, *REALS) if chosen.refusal(group, real) is None)
+        layout, group = FORMATS[format], GROUPS[header.group]
+        fitting = (real for real in (width, *REALS) if layout.refusal(group, real) is None)
         width = next(fitting, width)
     check_writable(format, header.group, width)
     return width
@@ -141,14 +141,14 @@ def write_converted(
     source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
 ) -> tuple[Configuration, FileComparison | None]:
     """Write a configuration, and compare it with the source if wanted; see `convert`."""
-    written = convert_configuration(source, out, precision, format, wrap)
+    target = convert_configuration(source, out, precision, format, wrap)
     if not verify:
-        return written, None
-    found = compare(source, written)
-    if found.verdict != GOOD:
+        return target, None
+    comparison = compare(source, target)
+    if comparison.verdict != GOOD:
         out.unlink()
-        raise WrittenWronglyError(out, source.path, found.difference)
-    return written, found
+        raise WrittenWronglyError(out, source.path, comparison.difference)
+    return target, comparison
 
 
 def new_file(path: str | Path) -> Path:

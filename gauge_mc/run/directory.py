@@ -153,9 +153,9 @@ class Run:
     def config_files(self) -> list[tuple[int, Path]]:
         """Return all configuration files with their update, sorted by update and by name."""
         suffixes = {x.suffix for x in FORMATS.values() if x.suffix}
-        found = (self.path / "configs").glob("[0-9]*.*")
-        known = [path for path in found if path.stem.isdecimal() and path.suffix in suffixes]
-        return sorted((int(path.stem), path) for path in known)
+        files = (self.path / "configs").glob("[0-9]*.*")
+        paths = [path for path in files if path.stem.isdecimal() and path.suffix in suffixes]
+        return sorted((int(path.stem), path) for path in paths)
 
     def own_configs(self, parameters: Parameters) -> dict[int, Path]:
         """Return the configuration files named and stored as the run does, by update, ascending."""
@@ -195,9 +195,9 @@ class Run:
         """Write or replace run.toml."""
         import tomli_w
 
-        written = [dataclasses.asdict(item) for item in sessions]
-        known = [{name: x[name] for name in x if x[name] is not None} for x in written]
-        records = tomli_w.dumps({RECORD: known})
+        tables = [dataclasses.asdict(item) for item in sessions]
+        entries = [{name: x[name] for name in x if x[name] is not None} for x in tables]
+        records = tomli_w.dumps({RECORD: entries})
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
 
@@ -206,9 +206,9 @@ class Run:
 
         The run must be locked.
         """
-        there, sessions = self.read()
-        if there.configs > parameters.configs and sweep >= parameters.updates:
-            self.write(replace(there, configs=parameters.configs), sessions)
+        stored, sessions = self.read()
+        if stored.configs > parameters.configs and sweep >= parameters.updates:
+            self.write(replace(stored, configs=parameters.configs), sessions)
 
     @contextmanager
     def locked(self) -> Iterator[RunLock]:
@@ -219,22 +219,24 @@ class Run:
         """
         self.check_place()
         folders = (self.path / "configs", self.checkpoint.parent)
-        made = [path for folder in folders for path in make_folder(folder)]
+        created = [path for folder in folders for path in make_folder(folder)]
         last = read_holder(self.lock)
-        lock = locked_or_removed(self.lock, made)
+        lock = locked_or_removed(self.lock, created)
         try:
             lock.record(replace(lock.holder, sweep=last.sweep))
             # The directory itself may be named by a link, but its folders may not be links.
-            here = self.path.resolve()
-            remove_leftovers(here, _of_run)
-            remove_leftovers(here / "configs", lambda name: bool(CONFIG.fullmatch(name)))
-            remove_leftovers(here / "checkpoint", self.checkpoint.name.__eq__)
+            root = self.path.resolve()
+            remove_leftovers(root, _of_run)
+            remove_leftovers(root / "configs", lambda name: bool(CONFIG.fullmatch(name)))
+            remove_leftovers(root / "checkpoint", self.checkpoint.name.__eq__)
             yield lock
         finally:
             if not self.begun():
                 for file in (self.toml, self.path / LOG, self.lock):
                     file.unlink(missing_ok=True)
-                remove_empty(dict.fromkeys([*made, self.path / "configs", self.checkpoint.parent]))
+                remove_empty(
+                    dict.fromkeys([*created, self.path / "configs", self.checkpoint.parent])
+                )
             lock.close()
 
     def holder(self) -> tuple[Holder, bool]:
@@ -247,37 +249,39 @@ class Run:
 
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a run."""
-        known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
-        refuse_other_content(self.toml, known, self._has_work)
+        content = {"lock", LOG, "run.toml", "configs", "checkpoint"}
+        refuse_other_content(self.toml, content, self._has_work)
 
     def check_free(self) -> None:
         """Refuse what `locked` refuses, without making or locking anything."""
         self.check_place()
         refuse_in_use(self.lock)
-        there = next(
+        ancestor = next(
             parent for parent in (self.path, *self.path.absolute().parents) if parent.exists()
         )
-        if not os.access(there, os.W_OK | os.X_OK):
+        if not os.access(ancestor, os.W_OK | os.X_OK):
             raise not_written(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
-def locked_or_removed(path: Path, made: Iterable[Path]) -> RunLock:
+def locked_or_removed(path: Path, created: Iterable[Path]) -> RunLock:
     """Return the lock of a run or a scan; if it cannot be had, remove the folders made for it."""
     try:
         return RunLock(path)
     except BaseException:
-        remove_empty(made)
+        remove_empty(created)
         raise
 
 
-def refuse_other_content(toml: Path, known: Set[str], has_work: Callable[[], bool] = bool) -> None:
+def refuse_other_content(
+    toml: Path, content: Set[str], has_work: Callable[[], bool] = bool
+) -> None:
     """Refuse a path at which there is something else than a run or a scan."""
     folder = toml.parent
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; choose another --output.")
     if folder.is_dir() and not toml.is_file():
         names = {item.name for item in folder.iterdir() if not item.name.startswith(".")}
-        if names - known or has_work():
+        if names - content or has_work():
             raise UsageError(
                 f"{folder} is not empty and has no {toml.name}; choose another --output."
             )
@@ -378,15 +382,15 @@ def chains_of(folder: Path) -> list[Path]:
     They are the runs beside it whose names differ by the number of the chain, and that are of the
     same ensemble.
     """
-    found, own = number_of_chain(folder), known_parameters(folder)
-    if not found or not own:
+    label, parameters = number_of_chain(folder), known_parameters(folder)
+    if not label or not parameters:
         return [folder]
-    same = []
-    for path in folder.parent.glob(f"{glob.escape(found[0])}*"):
+    chains = []
+    for path in folder.parent.glob(f"{glob.escape(label[0])}*"):
         number, its = number_of_chain(path), known_parameters(path)
-        if number and its and same_ensemble(own, its):
-            same.append((number[1], path))
-    return [path for _, path in sorted(same)]
+        if number and its and same_ensemble(parameters, its):
+            chains.append((number[1], path))
+    return [path for _, path in sorted(chains)]
 
 
 def only_newest_run(root: Path = RUNS) -> Run:
@@ -403,8 +407,8 @@ def only_newest_run(root: Path = RUNS) -> Run:
 
 def number_of_chain(folder: Path) -> tuple[str, int] | None:
     """Return the beginning of a chain's name and its number; None if it is not one of several."""
-    found = CHAIN.fullmatch(folder.name) or CHAIN.fullmatch(folder.resolve().name)
-    return (found[1], int(found[2])) if found else None
+    match = CHAIN.fullmatch(folder.name) or CHAIN.fullmatch(folder.resolve().name)
+    return (match[1], int(match[2])) if match else None
 
 
 def known_parameters(folder: Path) -> Parameters | None:
@@ -415,6 +419,8 @@ def known_parameters(folder: Path) -> Parameters | None:
         return None
 
 
-def same_ensemble(own: Parameters, its: Parameters) -> bool:
+def same_ensemble(reference: Parameters, its: Parameters) -> bool:
     """Return whether two chains have the same parameters but for start, seed and length."""
-    return own == replace(its, start=own.start, seed=own.seed, configs=own.configs)
+    return reference == replace(
+        its, start=reference.start, seed=reference.seed, configs=reference.configs
+    )

@@ -47,9 +47,9 @@ SAID = 2**30
 """Memory in bytes from which on the start of a measurement says it."""
 
 
-def of_free(needed: int, free: int) -> str:
+def of_free(required: int, free: int) -> str:
     """Return in words how many bytes are needed, and how many are free."""
-    return f"{decimal(needed)} of {decimal(free)} that are free"
+    return f"{decimal(required)} of {decimal(free)} that are free"
 
 
 @documented
@@ -133,8 +133,8 @@ def memory_of(
 
     def job(devices: Devices, numbers: Sequence[int]) -> Generator[list[DeviceMemory], None, None]:
         for _ in numbers:
-            needed = rehearse([observable], lattice, group, precision, devices)
-            yield _memory(DeviceGroup.of(devices), needed)
+            required = rehearse([observable], lattice, group, precision, devices)
+            yield _memory(DeviceGroup.of(devices), required)
 
     each = [x for several in pool.results(job, range(len(pool.devices))) for x in several]
     lacking = (x for x in each if x.needed > x.free)
@@ -160,21 +160,21 @@ def memory_beside(observables: Iterable[Observable], field: Field) -> list[int]:
         return [0] * len(field.slabs)
     kind = field.lattice, field.group.name, field.precision, devices
     pairs = zip(rehearse(several, *kind, sharing=True), field.slabs, strict=True)
-    needed = [nbytes - slab.buffer.nbytes for nbytes, slab in pairs]
+    required = [nbytes - slab.buffer.nbytes for nbytes, slab in pairs]
     names = in_words([x.name for x in several])
     names += " need" if len(several) > 1 else " needs"
-    for memory in _memory(devices, needed):
+    for memory in _memory(devices, required):
         if memory.needed > memory.free:
             raise NoMemoryError(_shortage(names, memory, DIVIDE))
-    return needed
+    return required
 
 
-def _memory(devices: DeviceGroup, needed: Sequence[int]) -> list[DeviceMemory]:
+def _memory(devices: DeviceGroup, required: Sequence[int]) -> list[DeviceMemory]:
     """Return the memory of every device of a group, or of the host that all of them share."""
     first = devices.devices[0]
     if first.in_host_memory:
-        return [DeviceMemory(devices.name, sum(needed), first.free_bytes())]
-    pairs = zip(devices.devices, needed, strict=True)
+        return [DeviceMemory(devices.name, sum(required), first.free_bytes())]
+    pairs = zip(devices.devices, required, strict=True)
     return [DeviceMemory(x.name, nbytes, x.free_bytes()) for x, nbytes in pairs]
 
 
@@ -220,14 +220,16 @@ class DiskNeeds:
     """Number of checkpoints for which there must be room, besides the one that exists."""
 
     @classmethod
-    def of(cls, run: Run, parameters: Parameters, observables: Observables, done: int) -> DiskNeeds:
+    def of(
+        cls, run: Run, parameters: Parameters, observables: Observables, sweep: int
+    ) -> DiskNeeds:
         """Return the needs of a run after some updates."""
-        p, started = parameters, max(0, done - parameters.thermalize)
-        left = p.configs - started // p.separation if p.keeps_configs else 0
+        p, started = parameters, max(0, sweep - parameters.thermalize)
+        configs = p.configs - started // p.separation if p.keeps_configs else 0
         sampled = p.updates - p.thermalize - started
         rows = sum(sampled // item.every * row_bytes(o) for item, o in observables.items())
         checkpoints = 1 if run.checkpoint.exists() else 2
-        return cls(run, left, config_bytes(p), checkpoint_bytes(p), rows, checkpoints)
+        return cls(run, configs, config_bytes(p), checkpoint_bytes(p), rows, checkpoints)
 
     @property
     def bytes(self) -> int:
@@ -278,10 +280,10 @@ def shortage(parts: Iterable[tuple[Path, int]]) -> tuple[Path, int, int] | None:
         disk = _existing(path).stat().st_dev
         first, before = disks.get(disk, (path, 0))
         disks[disk] = first, before + count
-    for path, needed in disks.values():
+    for path, required in disks.values():
         free = free_disk(path)
-        if needed > free:
-            return path, needed, free
+        if required > free:
+            return path, required, free
     return None
 
 
@@ -290,15 +292,15 @@ def disk_shortage(needs: Iterable[DiskNeeds]) -> str | None:
     runs = list(needs)
     if not (lacking := shortage(part for run in runs for part in run.parts)):
         return None
-    path, needed, free = lacking
+    path, required, free = lacking
     configs = sum(run.configurations_left for run in runs)
     size = max(run.config_bytes for run in runs)
-    what = f"{configs} configurations of {decimal(size)}, " if configs and size else ""
+    detail = f"{configs} configurations of {decimal(size)}, " if configs and size else ""
     whose = f"The run {runs[0].run.path} needs" if len(runs) == 1 else f"{len(runs)} runs need"
     return (
-        f"{whose} {decimal(needed)} on the disk of {path}, where {decimal(free)} are free: {what}"
-        "checkpoints and tables; free some space, choose another --output or --format none, or "
-        "fewer --configs, which can be raised later."
+        f"{whose} {decimal(required)} on the disk of {path}, where {decimal(free)} are free: "
+        f"{detail}checkpoints and tables; free some space, choose another --output or --format "
+        "none, or fewer --configs, which can be raised later."
     )
 
 
@@ -335,13 +337,13 @@ class DiskGuard:
             (first.path / "configs", configs * (self.config_bytes + SLACK)),
             (first.checkpoint.parent, self.checkpoint_bytes + SLACK),
         ]
-        if not (found := shortage(parts)):
+        if not (lacking := shortage(parts)):
             return None
-        path, needed, free = found
+        path, required, free = lacking
         return (
             f"The disk of {path} has {decimal(free)} left, and what comes next needs "
-            f"{decimal(needed)}; a checkpoint of what was done was written: free some space, then "
-            "run the same command again."
+            f"{decimal(required)}; a checkpoint of what was done was written: free some space, "
+            "then run the same command again."
         )
 
 

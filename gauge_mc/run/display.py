@@ -86,7 +86,7 @@ class Clock:
         """Return the state of a chain."""
         p = chain.parameters
         pace = self.updates_per_second(chain.sweep)
-        done = max(0, chain.sweep - p.thermalize)
+        sampled = max(0, chain.sweep - p.thermalize)
         return View(
             state=RUNNING,
             sweep=chain.sweep,
@@ -94,7 +94,7 @@ class Clock:
             thermalize=p.thermalize,
             links_per_s=pace * self.chains * p.links_per_update,
             remaining_seconds=(p.updates - chain.sweep) / pace if pace else None,
-            configs=f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
+            configs=f"{sampled // p.separation}/{p.configs}" if p.keeps_configs else "",
             physics=physics,
         )
 
@@ -127,8 +127,8 @@ def opening_cautions(parameters: Parameters, session: SessionRecord) -> list[str
     """Return the cautions at the start of a session: generator, algorithm, and start."""
     p = parameters
     warning = warning_of(p.start) if p.start not in STARTS and not session.sweep else None
-    said = f"{p.start}: {warning}" if warning else ""
-    return [*filter(None, (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), said))]
+    note = f"{p.start}: {warning}" if warning else ""
+    return [*filter(None, (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), note))]
 
 
 def describe(parameters: Parameters) -> str:
@@ -271,13 +271,13 @@ class TimedLines:
         self._console, self._total = console, total
         self._began = self._shown = time.monotonic()
 
-    def show(self, done: int, words: str) -> None:
+    def show(self, amount: int, words: str) -> None:
         """Show that an amount of work is done, in words, if the last line is long ago."""
         now = time.monotonic()
-        if now - self._shown >= PLAIN_SECONDS and done:
+        if now - self._shown >= PLAIN_SECONDS and amount:
             self._shown = now
-            left = (now - self._began) / done * (self._total - done)
-            self._console.print(f"{words}  ETA {duration(left)}")
+            seconds = (now - self._began) / amount * (self._total - amount)
+            self._console.print(f"{words}  ETA {duration(seconds)}")
 
 
 def made_again(updates: int) -> str:

@@ -97,20 +97,20 @@ def prospect(
     run: Run,
     parameters: Parameters,
     observables: Mapping[Measurement, Observable],
-    done: int,
+    sweep: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
     """Return how far a run comes."""
     p, (update, rest, error) = parameters, costs
-    early, whole, count = max(0, p.thermalize - done), update + rest, seconds / update
+    early, total, count = max(0, p.thermalize - sweep), update + rest, seconds / update
     if count > early:
-        count = early + (seconds - early * update) / whole
-    last = done + int(count)
+        count = early + (seconds - early * update) / total
+    last = sweep + int(count)
     sampled = max(0, last - p.thermalize)
     return Prospect(
         seconds,
         int(count),
-        None if error is None else count * error / whole,
+        None if error is None else count * error / total,
         last,
         sampled // p.separation,
         [error for item in observables for error in _errors(run, item, sampled // item.every)],
@@ -236,10 +236,10 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     with processes.aborting():
         run, p = request.run, request.checked()
         run.check_free()
-        done = min(p.updates, read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0)
-        for item in p.recorded if done else ():
+        sweep = min(p.updates, read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0)
+        for item in p.recorded if sweep else ():
             read_table(run.table(item.observable))
-        if not done:
+        if not sweep:
             refuse_leftovers([ChainTask(run, None, p)])
         observables = request.chosen(p)
         opened = open_device_group(
@@ -247,20 +247,20 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
         )
         with closing(opened) as devices:
             name = devices.name  # a collective operation of all processes
-            costs = try_out([p], observables, devices, run.checkpoint if done else None)
+            costs = try_out([p], observables, devices, run.checkpoint if sweep else None)
             if not devices.root:
                 return None
-            left = p.updates - done
-            sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
-            disk = DiskNeeds.of(run, p, observables, done)
+            remaining = p.updates - sweep
+            sampled = (p.updates - max(sweep, p.thermalize)) / max(1, remaining)
+            disk = DiskNeeds.of(run, p, observables, sweep)
             configs, size = disk.configurations_left, disk.config_bytes
-            unthermalised = p.algorithm.labels and done < p.thermalize and p.start in STARTS
+            unthermalised = p.algorithm.labels and sweep < p.thermalize and p.start in STARTS
             limit = e.time_limit
             return Forecast(
                 str(run.path),
                 describe(p),
                 name,
-                left,
+                remaining,
                 p.links_per_update,
                 costs.device_bytes,
                 costs.free_device_bytes,
@@ -275,11 +275,11 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
                 costs.update_seconds,
                 costs.measure_seconds * sampled,
                 costs.write_seconds * sampled,
-                costs.seconds(p, done),
+                costs.seconds(p, sweep),
                 disk_shortage([disk]),
                 costs.update_error,
                 RANDOM_LINKS if unthermalised else None,
-                prospect(limit, run, p, observables, done, costs.each) if limit else None,
+                prospect(limit, run, p, observables, sweep, costs.each) if limit else None,
             )
 
 
@@ -305,11 +305,13 @@ class RunCosts:
         """Time of an update, that of what follows it on average, and the error of the former."""
         return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
 
-    def seconds(self, parameters: Parameters, done: int) -> float:
+    def seconds(self, parameters: Parameters, sweep: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""
-        left = parameters.updates - done
-        sampled = parameters.updates - max(done, parameters.thermalize)
-        return left * self.update_seconds + sampled * (self.measure_seconds + self.write_seconds)
+        remaining = parameters.updates - sweep
+        sampled = parameters.updates - max(sweep, parameters.thermalize)
+        return remaining * self.update_seconds + sampled * (
+            self.measure_seconds + self.write_seconds
+        )
 
 
 def try_out(
@@ -342,10 +344,10 @@ def try_out(
     if p.keeps_configs:
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
         writing = len(runs) * _seconds(snapshot, snapshot, devices)[0] / p.separation
-    taken = beside + sum(device.allocated_bytes() for device in devices.devices)
-    memory = devices.processes.allgather((taken, free))
-    taken, free = (sum(each) for each in zip(*memory, strict=True))
-    return RunCosts(taken, free, update, error, measuring, writing)
+    occupied = beside + sum(device.allocated_bytes() for device in devices.devices)
+    memory = devices.processes.allgather((occupied, free))
+    occupied, free = (sum(each) for each in zip(*memory, strict=True))
+    return RunCosts(occupied, free, update, error, measuring, writing)
 
 
 def _seconds(

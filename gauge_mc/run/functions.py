@@ -156,8 +156,8 @@ def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
         return [(f"{prefix}re", number.real), (f"{prefix}im", number.imag)]
     if not isinstance(number, int | float):
         raise UsageError(f"The observable {name} must return numbers, not {type(number).__name__}.")
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    return [(key or "value", number if whole else float(number))]
+    integral = isinstance(number, int) and not isinstance(number, bool)
+    return [(key or "value", number if integral else float(number))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Catalogue:
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
         """Return the observables that a run measures."""
-        chosen = {}
+        observables = {}
         for item in parameters.measure:
             name = item.observable
             if name not in self.own and name not in OBSERVABLES:
@@ -179,8 +179,8 @@ class Catalogue:
                     f"The run measures '{name}', an observable defined in Python; continue the run "
                     "from Python with the same observables."
                 )
-            chosen[item] = self.own.get(name) or observable_along(item, parameters)
-        return chosen
+            observables[item] = self.own.get(name) or observable_along(item, parameters)
+        return observables
 
     def measured(self, parameters: Parameters) -> Parameters:
         """Return the parameters with the measurements of the user-defined observables added."""
@@ -188,13 +188,13 @@ class Catalogue:
         return dataclasses.replace(parameters, measure=tuple(items[name] for name in sorted(items)))
 
     @classmethod
-    def of(cls, lattice: Lattice, given: Iterable[ObservableLike]) -> Catalogue:
+    def of(cls, lattice: Lattice, customs: Iterable[ObservableLike]) -> Catalogue:
         """Return the catalogue with the given user-defined observables."""
         observables: dict[str, Observable] = {}
         measure = []
-        for item in given:
-            what, every = item if isinstance(item, tuple) else (item, 1)
-            observable = observable_of(what, lattice)
+        for item in customs:
+            custom, every = item if isinstance(item, tuple) else (item, 1)
+            observable = observable_of(custom, lattice)
             name = observable.name
             if table_name(name) in map(table_name, observables):
                 raise _two_named(name)
@@ -205,8 +205,8 @@ class Catalogue:
 
 def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     """Return the registered observable of a measurement of a run, with its options."""
-    kind, known = OBSERVABLES[item.observable], options_of_observable(item.observable)
-    options = parse_options(known, item.options, item.observable)
+    kind, declared = OBSERVABLES[item.observable], options_of_observable(item.observable)
+    options = parse_options(declared, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **options).for_group(parameters.group)
     observable = observable.for_ensemble(provenance(parameters))
     if not observable.records:
@@ -238,24 +238,28 @@ def options_of_observable(name: str) -> tuple[Option, ...]:
 def check_folders(file: Path, parameters: Parameters, values: Mapping[str, object]) -> None:
     """Refuse folders anywhere to which measurements write, unless the user states them as well."""
     advice = f"add --measure {quote(str(parameters.values()['measure']))} to allow it"
-    for one in () if "measure" in values else parameters.measure:
-        options = options_of_observable(one.observable) if one.observable in OBSERVABLES else ()
-        within(Path(), options, one.options, f"{one.observable} in {file}", advice)
+    for measurement in () if "measure" in values else parameters.measure:
+        options = (
+            options_of_observable(measurement.observable)
+            if measurement.observable in OBSERVABLES
+            else ()
+        )
+        within(Path(), options, measurement.options, f"{measurement.observable} in {file}", advice)
 
 
-def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> Observable:
+def observable_of(custom: CustomObservable, lattice: Lattice, **options: Any) -> Observable:
     """Return a user-defined observable for fields on a lattice."""
-    if isinstance(what, type) and issubclass(what, Observable):
-        observable = what.for_lattice(lattice, **options)
-    elif isinstance(what, Observable) or callable(what):
-        observable = what if isinstance(what, Observable) else FunctionObservable(what)
+    if isinstance(custom, type) and issubclass(custom, Observable):
+        observable = custom.for_lattice(lattice, **options)
+    elif isinstance(custom, Observable) or callable(custom):
+        observable = custom if isinstance(custom, Observable) else FunctionObservable(custom)
         check_options((), options, observable.name)
     else:
-        raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
+        raise UsageError(f"{custom!r} is not an observable; pass a function of a field.")
     name = observable.name
     ours = (x for x in OBSERVABLES if not OBSERVABLES.package(x))
-    known = {table_name(our): our for our in ours}.get(table_name(name))
-    if known and not isinstance(observable, OBSERVABLES[known]):
+    registered = {table_name(our): our for our in ours}.get(table_name(name))
+    if registered and not isinstance(observable, OBSERVABLES[registered]):
         raise _two_named(name)
     if not name.replace("-", "_").isidentifier():
         raise UsageError(

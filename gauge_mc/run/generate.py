@@ -165,17 +165,17 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
     base = RunRequest(values).run.path
     start = str(values.get("start", defaults.START))
     check_starts(start, chains)
-    found = []
+    cards = []
     for number in range(chains):
         run = Run(Path(f"{base}_chain{number + 1}"))
-        own = {**values, "output": str(run.path)}
+        card = {**values, "output": str(run.path)}
         if "seed" in values or not run.begun():
             first: Any = values.get("seed", defaults.SEED)
-            own["seed"] = first + number
+            card["seed"] = first + number
         if "start" in values:
-            own["start"] = start_of_chain(start, number)
-        found.append(own)
-    return found
+            card["start"] = start_of_chain(start, number)
+        cards.append(card)
+    return cards
 
 
 def generate_together(
@@ -204,11 +204,11 @@ def conduct(
             "leave out --chains."
         )
     with processes.aborting(), Stop(e.time_limit) as stop:
-        asked = [request.checked() for request in requests]
-        lattice = asked[0].lattice
-        if any(x.tempering for x in asked):
+        parameters = [request.checked() for request in requests]
+        lattice = parameters[0].lattice
+        if any(x.tempering for x in parameters):
             folder = requests[0].run.path.parent
-            check_ladder(asked, folder if (folder / "scan.toml").is_file() else None)
+            check_ladder(parameters, folder if (folder / "scan.toml").is_file() else None)
         if several and len(choose_devices(e.devices, e.backend, e.threads)) > 1:
             raise UsageError(
                 "Several chains share one device; choose one with --devices, such as --devices 0, "
@@ -271,37 +271,44 @@ class _Conductor:
         root = self.devices.root
         runs = self._open() if root else []
         runs = self.devices.processes.broadcast(runs)
-        left = [run for run in runs if not run.complete]
+        unfinished = [run for run in runs if not run.complete]
         if root:
-            needs = (DiskNeeds.of(o.run, o.parameters, self._observables(o), o.sweep) for o in left)
+            needs = (
+                DiskNeeds.of(o.run, o.parameters, self._observables(o), o.sweep) for o in unfinished
+            )
             if words := disk_shortage(needs):
                 raise GaugeError(words)
-        if not left:
-            return self._carry_out(runs, left)
-        p = left[0].parameters
+        if not unfinished:
+            return self._carry_out(runs, unfinished)
+        p = unfinished[0].parameters
         devices, reason = p.algorithm.fastest_devices(self.devices, p)
         if reason:
             self.console.print(reason, soft_wrap=True)
-        return replace(self, devices=devices)._carry_out(runs, left)
+        return replace(self, devices=devices)._carry_out(runs, unfinished)
 
-    def _carry_out(self, runs: Sequence[_OpenedRun], left: Sequence[_OpenedRun]) -> list[RunResult]:
+    def _carry_out(
+        self, runs: Sequence[_OpenedRun], unfinished: Sequence[_OpenedRun]
+    ) -> list[RunResult]:
         """Carry out one batch after the other."""
         root, name = self.devices.root, self.devices.name  # a collective operation of all processes
         results = {run.run: self._result(run) for run in runs}
         table = None
-        for batch in _batches(left, self.devices):
+        for batch in _batches(unfinished, self.devices):
             session = SessionRecord.begin(batch[0].sweep, name)
             self._announce(batch, session)
-            found, table = self._generate(batch, session)
-            results |= found
+            outcomes, table = self._generate(batch, session)
+            results |= outcomes
             if len(runs) > 1:
                 self.console.print(table)
-            if reason := found[batch[0].run].stopped:
-                for one in left:
-                    if one not in batch and results[one.run].sweep < one.parameters.updates:
-                        results[one.run] = replace(results[one.run], stopped=reason)
+            if reason := outcomes[batch[0].run].stopped:
+                for opened in unfinished:
+                    if (
+                        opened not in batch
+                        and results[opened.run].sweep < opened.parameters.updates
+                    ):
+                        results[opened.run] = replace(results[opened.run], stopped=reason)
                 break
-        if not left and len(runs) == 1:
+        if not unfinished and len(runs) == 1:
             self._announce(runs, SessionRecord.begin(runs[0].sweep, name))
         if root:
             self._show_averages(runs, table)
@@ -331,24 +338,24 @@ class _Conductor:
     ) -> tuple[dict[Run, RunResult], Table]:
         """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
-        written = batch if self.devices.root else ()
-        before = [x.run.read()[1] if x.run.begun() else [] for x in written]
+        recorded = batch if self.devices.root else ()
+        before = [x.run.read()[1] if x.run.begun() else [] for x in recorded]
 
         def record(session: SessionRecord) -> None:
-            for opened, sessions in zip(written, before, strict=True):
+            for opened, sessions in zip(recorded, before, strict=True):
                 opened.run.write(opened.parameters, [*sessions, session])
 
         record(session)
         clock, meter = Clock(first.sweep, len(batch)), EnergyMeter(self.devices)
-        logs = [RunLog(x.run.path) for x in written]
+        logs = [RunLog(x.run.path) for x in recorded]
         threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
             logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
             show_progress(p, clock, self.console) as report,
         ):
-            for one in logs:
-                one.caution(*opening_cautions(p, session))
+            for run_log in logs:
+                run_log.caution(*opening_cautions(p, session))
             work = SessionPlan(
                 tuple(ChainTask(o.run, self.locked.get(o.run), o.parameters) for o in batch),
                 self._observables(first),
@@ -379,11 +386,11 @@ class _Conductor:
         results = {o.run: replace(ended, path=o.run.path, parameters=o.parameters) for o in batch}
         return results, session_table(clock, chains[0], first.sweep, asdict(work.times), energy)
 
-    def _observables(self, one: _OpenedRun) -> dict[Measurement, Observable]:
-        return self.requests[one.run].chosen(one.parameters)
+    def _observables(self, opened: _OpenedRun) -> dict[Measurement, Observable]:
+        return self.requests[opened.run].chosen(opened.parameters)
 
-    def _result(self, one: _OpenedRun) -> RunResult:
-        return RunResult(one.run.path, one.parameters, one.sweep, root=self.devices.root)
+    def _result(self, opened: _OpenedRun) -> RunResult:
+        return RunResult(opened.run.path, opened.parameters, opened.sweep, root=self.devices.root)
 
     def _announce(self, batch: Sequence[_OpenedRun], session: SessionRecord) -> None:
         """Say what is carried out."""
@@ -393,9 +400,9 @@ class _Conductor:
         lines = opening(first.run, first.parameters, session, advice, first.again)
         if len(batch) > 1:
             p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
-            given = len(batch), p.lattice.sites, backend.busy_sites
-            how = "together" if p.algorithm.chains_at_once(*given) > 1 else "one after the other"
-            lines.insert(1, f"... {last.run.path}: {len(batch)} chains are updated {how}")
+            sizes = len(batch), p.lattice.sites, backend.busy_sites
+            manner = "together" if p.algorithm.chains_at_once(*sizes) > 1 else "one after the other"
+            lines.insert(1, f"... {last.run.path}: {len(batch)} chains are updated {manner}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
 
     def _show_averages(self, runs: Sequence[_OpenedRun], table: Table | None) -> None:

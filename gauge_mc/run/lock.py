@@ -102,8 +102,8 @@ class RunLock:
             if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
                 raise _stranger(path) from error
             raise not_written(path, error) from error
-        found = os.fstat(self._fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > RECORD_BYTES:
+        status = os.fstat(self._fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > RECORD_BYTES:
             os.close(self._fd)
             raise _stranger(path)
         try:
@@ -116,7 +116,7 @@ class RunLock:
             raise _in_use(path, read_holder(path)) from error
         except OSError as error:
             os.close(self._fd)
-            if not found.st_size:  # it was made here, and nobody can hold a lock on it
+            if not status.st_size:  # it was made here, and nobody can hold a lock on it
                 path.unlink(missing_ok=True)
             raise GaugeError(
                 f"The file system of {path.parent} does not support file locks "
@@ -173,8 +173,8 @@ def is_locked(path: Path) -> bool:
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "rb") as file:
-            asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind = FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))[0]
+            request = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind = FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, request))[0]
     except OSError:
         return False
     return bool(kind != fcntl.F_UNLCK)

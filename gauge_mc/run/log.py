@@ -69,11 +69,11 @@ class LogEntry:
     def read(cls, line: bytes) -> LogEntry | None:
         """Return the entry in a line; None if the line is not one."""
         try:
-            found = parse_json(line.decode())
-            common = {name: str(found.pop(name)) for name in COMMON}
+            fields = parse_json(line.decode())
+            common = {name: str(fields.pop(name)) for name in COMMON}
         except (GaugeError, ValueError, LookupError, TypeError, AttributeError):
             return None
-        return cls(**common, fields=found)
+        return cls(**common, fields=fields)
 
     def __str__(self) -> str:
         words = [str(self.fields.get("message", ""))]
@@ -98,8 +98,8 @@ class RunLog:
 
     def add(self, event: str, level: str = INFO, **fields: Any) -> None:
         """Append an entry; nothing happens if that is not possible."""
-        known = {name: value for name, value in fields.items() if value is not None}
-        entry = {"time": now(), "level": level, "event": event, **known}
+        present = {name: value for name, value in fields.items() if value is not None}
+        entry = {"time": now(), "level": level, "event": event, **present}
         line = json.dumps(entry, ensure_ascii=False).encode(errors="replace")
         with suppress(OSError):
             _append(self.folder / LOG, line)
@@ -114,8 +114,8 @@ def _append(path: Path, line: bytes) -> None:
     """Append a line, after an incomplete last line has been removed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags, 0o666), "r+b", buffering=0) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             return  # a link, which may lead to a file of somebody else
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -150,10 +150,10 @@ class LogTail:
                 data = file.read(size - self._end)
         except (OSError, GaugeError):
             return []
-        whole = data[: data.rfind(b"\n") + 1]
-        self._end += len(whole)
-        found = (LogEntry.read(line) for line in whole.split(b"\n")[:-1])
-        return [x for x in found if x]
+        lines = data[: data.rfind(b"\n") + 1]
+        self._end += len(lines)
+        entries = (LogEntry.read(line) for line in lines.split(b"\n")[:-1])
+        return [x for x in entries if x]
 
 
 def command_line() -> str:

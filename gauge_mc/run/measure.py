@@ -85,8 +85,8 @@ Target = Field | Paths | None
 
 def _owners() -> Owners:
     """Yield the observables and the smearings, with the options that they declare."""
-    for one in OBSERVABLES.values():
-        yield from one.owners()
+    for observable in OBSERVABLES.values():
+        yield from observable.owners()
     yield "smear", (smear_option(),)
     yield from smearing_owners()
 
@@ -171,14 +171,14 @@ def measure(
     kind = LinkKind(lattice, group)
     if isinstance(target, Field):
         refuse_kind(kind, number, "A field")
-        what = OBSERVABLES[observable] if isinstance(observable, str) else observable
-        alone = observable_of(what, target.lattice, **options)
-        records = alone.measurer(target)(target)
-        if alone.records:
-            check_records(alone, [records])
-        names = enumerate(alone.columns.names)
+        definition = OBSERVABLES[observable] if isinstance(observable, str) else observable
+        quantity = observable_of(definition, target.lattice, **options)
+        records = quantity.measurer(target)(target)
+        if quantity.records:
+            check_records(quantity, [records])
+        names = enumerate(quantity.columns.names)
         columns = {name: np.array([record[i] for record in records]) for i, name in names}
-        return TableData(alone.header, columns)
+        return TableData(quantity.header, columns)
     _check_order(target, observable)
     paths, places = paths_of(target), (devices, backend, threads)
     console = Console(quiet=not progress)
@@ -191,8 +191,8 @@ def measure(
             )
         return _measure_again(paths, update_numbers(at), plan, output)
     ensemble = find_ensemble(paths, kind, number)
-    chosen = ensemble.chosen(every_config, skip)
-    return plan.carry_out(chosen, Path(output) if output else None)
+    selection = ensemble.chosen(every_config, skip)
+    return plan.carry_out(selection, Path(output) if output else None)
 
 
 @dataclass(frozen=True)
@@ -238,29 +238,29 @@ class _ObservablePlan:
 
     def carry_out(self, ensemble: Ensemble, path: Path | None) -> TableData:
         """Measure on the configurations that the table lacks, and return the table."""
-        wanted, console = self.wanted(ensemble), self.console
-        path = path or ensemble.table(wanted.name)
+        observable, console = self.wanted(ensemble), self.console
+        path = path or ensemble.table(observable.name)
         width = self.precision or ensemble.precision
         openers = self.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
-            if not wanted.records:
-                wanted = _prepared(wanted, ensemble, width, pool)
-            with measuring(ensemble, wanted, path, width, self.again) as work:
+            if not observable.records:
+                observable = _prepared(observable, ensemble, width, pool)
+            with measuring(ensemble, observable, path, width, self.again) as work:
                 devices, backend, _ = self.places
                 advice = hint() if backend == AUTOMATIC and not devices else None
                 console.print(*opening(work, pool.name, advice), sep="\n", soft_wrap=True)
-                if work.left and wanted.takes_memory:
-                    memory = self._memory_on(pool, wanted, ensemble)
+                if work.left and observable.takes_memory:
+                    memory = self._memory_on(pool, observable, ensemble)
                     refuse_shortage(memory)
                     if memory.device_bytes >= SAID:
                         console.print(f"memory: {memory.sentence}", soft_wrap=True)
-                alone = len(openers) == 1 and len(getattr(pool.devices[0], "devices", ())) == 1
-                if self.split and alone:
+                single = len(openers) == 1 and len(getattr(pool.devices[0], "devices", ())) == 1
+                if self.split and single:
                     console.print(ONE_DEVICE, soft_wrap=True)
                 numbers = work.carry_out(pool, width)
                 logs = _logs(ensemble.folder) if self.logged and work.left else []
                 facts = {"devices": pool.name, "configurations": len(work.left)}
-                with logged_session(logs, observable=wanted.name, table=path.name, **facts):
+                with logged_session(logs, observable=observable.name, table=path.name, **facts):
                     for log in logs:
                         log.caution(*warnings_of(work))
                     for _ in show_progress(numbers, work, console, len(pool.devices)):
@@ -269,25 +269,25 @@ class _ObservablePlan:
 
     def memory(self, ensemble: Ensemble) -> MemoryForecast:
         """Return the memory that the measurement takes on the devices."""
-        wanted, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
-        if not wanted.takes_memory:
+        observable, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
+        if not observable.takes_memory:
             raise UsageError(
-                f"The memory of {wanted.name} is not forecast, because it is about that of the "
+                f"The memory of {observable.name} is not forecast, because it is about that of the "
                 "links; leave out --dry-run, which is for quarks."
             )
-        if wanted.rehearsed is None:
+        if observable.rehearsed is None:
             raise UsageError(
-                f"The memory of {wanted.name} with these quarks is not forecast, because "
+                f"The memory of {observable.name} with these quarks is not forecast, because "
                 "it depends on how many eigenvectors are found; leave out --dry-run."
             )
         with device_pool(openers[: len(ensemble.files)]) as pool:
-            return self._memory_on(pool, wanted, ensemble)
+            return self._memory_on(pool, observable, ensemble)
 
     def _memory_on(
-        self, pool: DevicePool, wanted: Observable, ensemble: Ensemble
+        self, pool: DevicePool, observable: Observable, ensemble: Ensemble
     ) -> MemoryForecast:
         width = self.precision or ensemble.precision
-        return memory_of(wanted, ensemble.lattice, ensemble.group, width, pool)
+        return memory_of(observable, ensemble.lattice, ensemble.group, width, pool)
 
 
 def measurement_memory(
@@ -322,19 +322,19 @@ def _measure_again(
     chain = StoredChain.of(run)
     chain.refuse_later(numbers)
     ensemble = ensemble_of(run, chain.parameters, {})
-    wanted = plan.wanted(ensemble)
-    path = Path(output) if output else ensemble.table_again(wanted.name)
-    if plan.again and (kept := put_aside(path, wanted)):
-        plan.console.print(KEPT.format(kept), soft_wrap=True)
-    done = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
-    others = len(measured_by_others(path, wanted)) if done else 0
-    for line in of_others(path, wanted.name, others, len(done)):
+    observable = plan.wanted(ensemble)
+    path = Path(output) if output else ensemble.table_again(observable.name)
+    if plan.again and (backup := put_aside(path, observable)):
+        plan.console.print(KEPT.format(backup), soft_wrap=True)
+    measured = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
+    foreign = len(measured_by_others(path, observable)) if measured else 0
+    for line in of_others(path, observable.name, foreign, len(measured)):
         plan.console.print(line, soft_wrap=True)
-    left = [number for number in numbers if number not in done]
-    stored = {x: chain.files[x] for x in left if x in chain.files}
-    for one in stored:
-        chain.check(one)
-    lacking = [x for x in left if x not in stored]
+    remaining = [number for number in numbers if number not in measured]
+    stored = {x: chain.files[x] for x in remaining if x in chain.files}
+    for update in stored:
+        chain.check(update)
+    lacking = [x for x in remaining if x not in stored]
     if stored:
         count = counted(len(stored), "stored configuration")
         plan.console.print(f"{count} read, {len(lacking)} to be made", soft_wrap=True)
@@ -344,13 +344,13 @@ def _measure_again(
         closing(open_device_group(*plan.places, lattice=chain.parameters.lattice)) as group,
         updates_shown(plan.console, chain.work(lacking)) as advance,
     ):
-        facts = {"devices": group.name, "configurations": len(left)}
+        facts = {"devices": group.name, "configurations": len(remaining)}
         making = Regeneration(chain, group, advance)
         if lacking:
             making.compare_first()
-        logs = _logs(run.path) if left else []
-        with logged_session(logs, observable=wanted.name, table=path.name, **facts):
-            for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER, stored):
+        logs = _logs(run.path) if remaining else []
+        with logged_session(logs, observable=observable.name, table=path.name, **facts):
+            for files in making.files(remaining, Path(folder), defaults.FORMAT, TOGETHER, stored):
                 silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)
 
@@ -479,37 +479,37 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
         f"{ensemble.group} on {ensemble.lattice}{copies}, {len(work.done)} already measured, on "
         f"{devices}"
     )
-    known = {"observable", "normalisation", "units"}
+    omitted = {"observable", "normalisation", "units"}
     again = len({*work.unknown} & ensemble.files.keys())
     trusted = (
         f"{again} of them by an earlier version, which did not record their links: they are taken "
         "to be those of these files"
     )
-    details = "; ".join(f"{key}: {value}" for key, value in header.items() if key not in known)
+    details = "; ".join(f"{key}: {value}" for key, value in header.items() if key not in omitted)
     measured = measured_by_others(work.table.path, work.observable)
     repeated = of_others(work.table.path, work.observable.name, len(measured), len(work.done))
-    kept = KEPT.format(work.kept) if work.kept else ""
+    backup = KEPT.format(work.kept) if work.kept else ""
     over = ensemble.passed_over
-    more = (details, over, trusted if again else "", *repeated, kept, advice or "")
+    more = (details, over, trusted if again else "", *repeated, backup, advice or "")
     return [first, *filter(None, more), *shortest(warnings_of(work))]
 
 
-def of_others(path: Path, observable: str, others: int, done: int) -> list[str]:
+def of_others(path: Path, observable: str, foreign: int, total: int) -> list[str]:
     """Return a sentence about what another version has measured, if they have measured anything."""
     command = command_line()
-    how = f"{command} --again" if command.startswith("gauge-mc ") else "measure(..., again=True)"
+    advice = f"{command} --again" if command.startswith("gauge-mc ") else "measure(..., again=True)"
     sentence = (
-        f"Another version has measured {observable} on {others} of "
-        f"{counted(done, 'configuration')} in the table {path}; this measures them again and keeps "
-        f"the table beside the new one: {how}"
+        f"Another version has measured {observable} on {foreign} of "
+        f"{counted(total, 'configuration')} in the table {path}; this measures them again and "
+        f"keeps the table beside the new one: {advice}"
     )
-    return [sentence] * bool(others)
+    return [sentence] * bool(foreign)
 
 
 def warnings_of(work: MeasurementTask) -> list[str]:
     """Return the warnings in the headers of the configurations to be measured."""
-    left, ensemble = {*work.left}, work.ensemble
-    files = [path for number, path in ensemble.files.items() if number in left]
+    remaining, ensemble = {*work.left}, work.ensemble
+    files = [path for number, path in ensemble.files.items() if number in remaining]
     warnings = ((path, warning_of(path, *ensemble.kind)) for path in files)
     return list(dict.fromkeys(f"{path}: {warning}" for path, warning in warnings if warning))
 

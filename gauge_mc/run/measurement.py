@@ -100,8 +100,8 @@ class AddedMeasurements(tuple[Measurement, ...]):
 
     def beside(self, usual: Iterable[Measurement]) -> tuple[Measurement, ...]:
         """Return them and the default ones, of which they replace those of the same observable."""
-        found = {x.observable: x for x in (*usual, *self)}
-        return tuple(found[name] for name in sorted(found))
+        entries = {x.observable: x for x in (*usual, *self)}
+        return tuple(entries[name] for name in sorted(entries))
 
 
 def measurements(value: object) -> tuple[Measurement, ...]:
@@ -126,6 +126,6 @@ def measurements(value: object) -> tuple[Measurement, ...]:
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def is_due(done: int, every: int) -> bool:
+def is_due(updates: int, every: int) -> bool:
     """Return whether something that happens at an interval is due."""
-    return done > 0 and done % every == 0
+    return updates > 0 and updates % every == 0

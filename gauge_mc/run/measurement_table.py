@@ -98,8 +98,8 @@ class Ensemble:
         """Return the default path of a table. It differs from the tables that the run writes."""
         ending = f"_{self.name}" if self.name else ""
         plain = self.folder / f"{table_name(observable)}{ending}.csv"
-        other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
-        return other if observable in self.measured or other.exists() else plain
+        separate = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
+        return separate if observable in self.measured or separate.exists() else plain
 
     def table_again(self, observable: str) -> Path:
         """Return the default path of a table of configurations that were not kept."""
@@ -157,10 +157,10 @@ def find_ensemble(
         raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
     at = updates_to_measure(run)
     again = f"repeat the command with --at {at}, which makes them again"
-    other = "generate another run with --measure, which measures along the way, or --format"
+    remedy = "generate another run with --measure, which measures along the way, or --format"
     raise GaugeError(
         f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
-        f"{again if at else other}."
+        f"{again if at else remedy}."
     )
 
 
@@ -201,9 +201,9 @@ def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind, number: str | None
                 "another --output."
             )
         files[n] = path
-    known = {key: first.provenance.get(key) for key in ("beta", "strict")}
+    origin = {key: first.provenance.get(key) for key in ("beta", "strict")}
     metadata = {"group": first.group, "lattice": str(first.lattice)}
-    metadata |= {key: value for key, value in known.items() if value is not None}
+    metadata |= {key: value for key, value in origin.items() if value is not None}
     if isinstance(first.lattice, OddLattice):
         metadata["measured on"] = f"periodic copies, {first.lattice.copies}"
     files = dict(sorted(files.items()))
@@ -239,12 +239,12 @@ def _numbers_by_pattern(paths: Sequence[Path], text: str) -> Iterator[int]:
         yield int(match[1])
 
 
-def refuse_kind(kind: LinkKind, number: str | None, what: str) -> None:
+def refuse_kind(kind: LinkKind, number: str | None, target: str) -> None:
     """Refuse what only files of other programs need: extents, a group, numbers in their names."""
-    kind.refuse(what)
+    kind.refuse(target)
     if number is not None:
         raise UsageError(
-            f"{what} has no files whose names are to be numbered; leave --number out, which is "
+            f"{target} has no files whose names are to be numbered; leave --number out, which is "
             "for files of other programs."
         )
 
@@ -331,12 +331,12 @@ def measuring(
     ensemble: Ensemble, observable: Observable, path: Path, precision: str, again: bool = False
 ) -> Iterator[MeasurementTask]:
     """Prepare a measurement: open the table, and determine what remains to be measured."""
-    how = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
-    header = {**observable.header, **ensemble.metadata, "measured in": how}
+    manner = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
+    header = {**observable.header, **ensemble.metadata, "measured in": manner}
     refuse_place(path)
     with _locked(path), _without_empty(path, observable):
         refuse_link(path)
-        kept = _put_aside(path, observable) if again else None
+        backup = _put_aside(path, observable) if again else None
         if _is_empty(path, observable):
             # It may have other parameters, as after an attempt that was refused.
             _remove(path, observable)
@@ -345,22 +345,24 @@ def measuring(
         columns = (SWEEP, *observable.columns.names)
         header["version"] = version(observable)
         with Table(path, header, columns) as table, ExitStack() as stack:
-            done = _drop_incomplete(path, table, observable.records)
-            left = tuple(number for number in ensemble.files if number not in done)
-            unknown = _compare_links(path, ensemble, done)
-            if done and left and left[0] < done[-1]:
+            measured = _drop_incomplete(path, table, observable.records)
+            remaining = tuple(number for number in ensemble.files if number not in measured)
+            unknown = _compare_links(path, ensemble, measured)
+            if measured and remaining and remaining[0] < measured[-1]:
                 raise UsageError(
-                    f"The table {path} already contains configuration {done[-1]}, so that "
-                    f"configuration {left[0]} cannot be appended; choose another --output, or "
+                    f"The table {path} already contains configuration {measured[-1]}, so that "
+                    f"configuration {remaining[0]} cannot be appended; choose another --output, or "
                     "remove the table to measure all configurations again."
                 )
             secondary: dict[str, Table] = {}
-            for one in observable.secondary_tables:
-                beside = secondary[one.name] = stack.enter_context(one.open(path, header))
+            for second in observable.secondary_tables:
+                beside = secondary[second.name] = stack.enter_context(second.open(path, header))
                 # Configurations that the main table does not have are removed.
-                records = len(done) * one.records(observable)
-                beside.truncate(after=max(done, default=-1), expected=records)
-            yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary, kept)
+                records = len(measured) * second.records(observable)
+                beside.truncate(after=max(measured, default=-1), expected=records)
+            yield MeasurementTask(
+                ensemble, observable, table, measured, remaining, unknown, secondary, backup
+            )
 
 
 def refuse_place(path: Path) -> None:
@@ -404,8 +406,8 @@ def _is_empty(path: Path, observable: Observable) -> bool:
     if not path.exists():
         return False
     table = read_table(path)
-    own = table.header.get("observable") == observable.header["observable"]
-    return own and not any(column.size for column in table.columns.values())
+    matching = table.header.get("observable") == observable.header["observable"]
+    return matching and not any(column.size for column in table.columns.values())
 
 
 def _all_tables(path: Path, observable: Observable) -> tuple[Path, ...]:
@@ -441,8 +443,8 @@ def _put_aside(path: Path, observable: Observable) -> Path | None:
     number = 1
     while any(_aside(table, number).exists() for table in tables):
         number += 1
-    for one in reversed(tables):  # the table itself last, so that all is repeated after a kill
-        one.rename(_aside(one, number))
+    for file in reversed(tables):  # the table itself last, so that all is repeated after a kill
+        file.rename(_aside(file, number))
     return _aside(path, number)
 
 
@@ -454,8 +456,8 @@ def _aside(path: Path, number: int) -> Path:
 def measured_by_others(path: Path, observable: Observable) -> tuple[int, ...]:
     """Return the numbers of the configurations in a table that another version has measured."""
     table = read_table(path)
-    others = table.made_by_others(version(observable))
-    return tuple(np.unique(table.columns[SWEEP][others]).tolist())
+    foreign = table.made_by_others(version(observable))
+    return tuple(np.unique(table.columns[SWEEP][foreign]).tolist())
 
 
 def rows_of_others(path: Path, table: TableData) -> int:
@@ -476,28 +478,28 @@ def rows_of_others(path: Path, table: TableData) -> int:
 def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str]) -> None:
     """Check that an existing table, which may be of an earlier version, has the given header."""
     lacking = {name: value for name, value in formerly.items() if name in header}
-    found = lacking | read_table(path).header
-    found.pop("version", None)
+    stored = lacking | read_table(path).header
+    stored.pop("version", None)
     if "action" in header:
-        found = restated(found)
-    if words := differences({**header, **found}, found, header):
+        stored = restated(stored)
+    if words := differences({**header, **stored}, stored, header):
         raise UsageError(
             f"The table {path} has {words}; choose another --output, or remove the table."
         )
 
 
-def _compare_links(path: Path, ensemble: Ensemble, done: Sequence[int]) -> tuple[int, ...]:
+def _compare_links(path: Path, ensemble: Ensemble, measured: Sequence[int]) -> tuple[int, ...]:
     """Check that the rows of a table belong to these files, and not to others."""
     origins = read_table(path).origins
-    unknown = tuple(number for number in done if number not in origins)
+    unknown = tuple(number for number in measured if number not in origins)
     for number, file in ensemble.files.items():
         named = number_in_name(file)
-        if named != number and named in unknown and number not in done:
+        if named != number and named in unknown and number not in measured:
             raise UsageError(
                 f"{file} has the number {number} in its header and {named} in its name, by which "
                 f"an earlier version numbered the table {path}; choose another --output."
             )
-        if number in done and number in origins:
+        if number in measured and number in origins:
             origin = origins[number]
             if ensemble.open(number).digest() != origin.digest:
                 raise UsageError(
@@ -511,13 +513,13 @@ def _compare_links(path: Path, ensemble: Ensemble, done: Sequence[int]) -> tuple
 def _drop_incomplete(path: Path, table: Table, records: int) -> tuple[int, ...]:
     """Remove an incomplete last configuration from a table; return the numbers of the others."""
     numbers = read_table(path).columns[SWEEP]
-    found, counts = np.unique(numbers, return_counts=True)
-    short = found[counts != records]
-    whole = tuple(map(int, found[counts == records]))
+    configs, counts = np.unique(numbers, return_counts=True)
+    short = configs[counts != records]
+    complete = tuple(map(int, configs[counts == records]))
     if short.size > 1 or (short.size and short[0] != numbers[-1]):
         raise GaugeError(
             f"The table {path} does not contain the {records} records of configuration {short[0]} "
             "exactly once; remove the table to measure all configurations again."
         )
-    table.truncate(after=max(whole, default=-1), expected=len(whole) * records)
-    return whole
+    table.truncate(after=max(complete, default=-1), expected=len(complete) * records)
+    return complete

@@ -94,8 +94,8 @@ def meaning_of_beta() -> str:
     for name, action in ACTIONS.items():
         actions.setdefault(action.beta_is, []).append(name)
     usual = ACTIONS[defaults.ACTION].beta_is
-    others = [f"{each} for {in_words(names)}" for each, names in actions.items() if each != usual]
-    return f"Coupling, which is {'; '.join([usual, *others])}."
+    rest = [f"{each} for {in_words(names)}" for each, names in actions.items() if each != usual]
+    return f"Coupling, which is {'; '.join([usual, *rest])}."
 
 
 @documented
@@ -244,8 +244,8 @@ class Parameters:
         if self.precision == USUAL_PRECISION:
             object.__setattr__(self, "precision", self.algorithm.usual_precision)
         if self.precision not in REALS:
-            known = in_words(REALS, "or")
-            raise UsageError(f"precision: '{self.precision}' is unknown; choose {known}.")
+            names = in_words(REALS, "or")
+            raise UsageError(f"precision: '{self.precision}' is unknown; choose {names}.")
         self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")
         levels = GENERATORS[self.rng].levels
@@ -257,9 +257,9 @@ class Parameters:
                 f"{_leveled}."
             )
         if self.strict and not self.algorithm.strict:
-            known = in_words([name for name, x in ALGORITHMS.items() if x.strict], "and")
+            names = in_words([name for name, x in ALGORITHMS.items() if x.strict], "and")
             raise UsageError(
-                f"--strict does not hold for {self.algorithm.name} yet, but for {known}; choose "
+                f"--strict does not hold for {self.algorithm.name} yet, but for {names}; choose "
                 "one of these, or leave out --strict."
             )
         if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
@@ -282,10 +282,10 @@ class Parameters:
 
     def _usual_measurements(self) -> tuple[Measurement, ...]:
         """Return the default measurements, with those that the value of the action needs."""
-        needed = {name for loop in self.action.loops if (name := observable_of_loops(loop))}
+        names = {name for loop in self.action.loops if (name := observable_of_loops(loop))}
         if self.strict:
-            needed = {name for name in needed if OBSERVABLES[name].strict}
-        return tuple(map(Measurement, sorted({*defaults.MEASURE, *needed})))
+            names = {name for name in names if OBSERVABLES[name].strict}
+        return tuple(map(Measurement, sorted({*defaults.MEASURE, *names})))
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
@@ -316,12 +316,12 @@ class Parameters:
         """
         return cls(**_read(values))
 
-    def check_observables(self, own: Container[str] = ()) -> None:
+    def check_observables(self, custom: Container[str] = ()) -> None:
         """Check that every observable is registered or in the given collection.
 
         Parameters
         ----------
-        own : container of str
+        custom : container of str
             Names of user-defined observables.
 
         Raises
@@ -330,7 +330,7 @@ class Parameters:
             If an observable is unknown.
         """
         for item in self.measure:
-            if item.observable not in own:
+            if item.observable not in custom:
                 OBSERVABLES.check(item.observable, "measure")
 
     def __repr__(self) -> str:
@@ -351,16 +351,16 @@ class Parameters:
 
         The options of the action follow its name.
         """
-        own: dict[str, dict[str, str | int | float]] = {
+        tables: dict[str, dict[str, str | int | float]] = {
             "lattice": {"lattice": str(self.lattice)},
             "action": {"action": self.action.name, **self.action.written},
             "algorithm": {"algorithm": self.algorithm.name, **self.algorithm.written},
             "measure": {"measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT},
         }
-        found: dict[str, str | int | float] = {}
+        parameters: dict[str, str | int | float] = {}
         for name in options_of(type(self)):
-            found |= own.get(name) or {name: getattr(self, name)}
-        return found
+            parameters |= tables.get(name) or {name: getattr(self, name)}
+        return parameters
 
     def is_of(self, stored: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint with these fixed parameters is of this run.
@@ -382,7 +382,7 @@ class Parameters:
 
         return tomli_w.dumps(self.values())
 
-    def continued(self, values: Mapping[str, object], whose: str, done: int) -> Parameters:
+    def continued(self, values: Mapping[str, object], whose: str, updates: int) -> Parameters:
         """Return the parameters with which a run or scan that has these parameters is continued.
 
         Parameters
@@ -391,7 +391,7 @@ class Parameters:
             Requested values; see `from_values`. Parameters that are not given are unchanged.
         whose : str
             Subject of the error message, such as ``The run runs/su2_b2.5``.
-        done : int
+        updates : int
             Number of updates done.
 
         Raises
@@ -400,17 +400,17 @@ class Parameters:
             If a parameter other than `configs` would change, `configs` would be lower than what is
             there, or a value has the wrong type or is invalid.
         """
-        asked = dataclasses.replace(self, **_read(values, self))
-        mine, theirs = self.fixed(), asked.fixed()
+        parameters = dataclasses.replace(self, **_read(values, self))
+        mine, theirs = self.fixed(), parameters.fixed()
         if words := differences({**mine, **theirs}, mine, theirs):
             raise UsageError(f"{whose} has {words}; choose another --output.")
-        there = min(self.configs, max(0, done - self.thermalize) // self.separation)
-        if asked.configs < there:
+        configs = min(self.configs, max(0, updates - self.thermalize) // self.separation)
+        if parameters.configs < configs:
             raise UsageError(
-                f"{whose} has made {counted(there, 'configuration')}; --configs can be increased, "
-                f"or decreased to {there}, but not to {asked.configs}."
+                f"{whose} has made {counted(configs, 'configuration')}; --configs can be "
+                f"increased, or decreased to {configs}, but not to {parameters.configs}."
             )
-        return asked
+        return parameters
 
     @property
     def coupling(self) -> Coupling:
@@ -492,13 +492,13 @@ contained if they differ from their defaults."""
 
 
 def differences(
-    names: Iterable[str], own: Mapping[str, object], other: Mapping[str, object]
+    names: Iterable[str], first: Mapping[str, object], second: Mapping[str, object]
 ) -> str:
     """Return the values of these names in which two mappings differ, in words; or nothing."""
     return "; ".join(
-        f"{name} = {own.get(name, 'none')}, not {other.get(name, 'none')}"
+        f"{name} = {first.get(name, 'none')}, not {second.get(name, 'none')}"
         for name in names
-        if own.get(name) != other.get(name)
+        if first.get(name) != second.get(name)
     )
 
 
@@ -517,17 +517,19 @@ def _read(values: Mapping[str, object], before: Parameters | None = None) -> dic
     usual = (before.action, before.algorithm) if before else (actions, algorithms)
     registries: tuple[Mapping[str, Configurable], ...] = (ACTIONS, ALGORITHMS)
     declared = (couplings(), algorithm_options())
-    for one, registry, options in zip(usual, registries, declared, strict=True):
-        given = {option: values[option.name] for option in options if option.name in values}
-        if given or one.kind in read:
-            read[one.kind] = _configured(one, read.get(one.kind), given, registry)
+    for configurable, registry, options in zip(usual, registries, declared, strict=True):
+        stated = {option: values[option.name] for option in options if option.name in values}
+        if stated or configurable.kind in read:
+            read[configurable.kind] = _configured(
+                configurable, read.get(configurable.kind), stated, registry
+            )
     return read
 
 
 def _configured(
     before: Configurable,
     named: Configurable | None,
-    given: Mapping[Option, object],
+    stated: Mapping[Option, object],
     registry: Mapping[str, Configurable],
 ) -> Configurable:
     """Return what is named, or else what there was before, with options that are given.
@@ -540,7 +542,7 @@ def _configured(
     names = {option.name for option in named.options}
     meant = {
         option.name: value
-        for option, value in given.items()
+        for option, value in stated.items()
         if option.name in names or not option.is_usual(value)
     }
     for name in meant.keys() - names:
@@ -563,8 +565,8 @@ def known_options() -> dict[str, Option]:
     """
     options: dict[str, Option] = {}
     for name, option in options_of(Parameters).items():
-        own = options_of_kind(KINDS[name]) if name in KINDS else ()
-        options |= {name: option, **{x.name: x for x in own}}
+        extra = options_of_kind(KINDS[name]) if name in KINDS else ()
+        options |= {name: option, **{x.name: x for x in extra}}
     return options | options_of(Execution)
 
 

@@ -82,14 +82,14 @@ class StoredChain:
                 f"The run {run.path} has drawn other random numbers than this version draws in "
                 f"{state.sweep} updates; use the version that made it."
             )
-        own = run.own_configs(p).items()
+        configs = run.own_configs(p).items()
         chain = cls(run, p, state, {})
-        return replace(chain, files={n: path for n, path in own if n in chain.due})
+        return replace(chain, files={n: path for n, path in configs if n in chain.due})
 
     def without(self, numbers: Iterable[int]) -> StoredChain:
         """Return the chain as it is without some of its configurations."""
-        left = self.files.keys() - {*numbers}
-        return replace(self, files={number: self.files[number] for number in sorted(left)})
+        remaining = self.files.keys() - {*numbers}
+        return replace(self, files={number: self.files[number] for number in sorted(remaining)})
 
     @property
     def due(self) -> range:
@@ -189,12 +189,12 @@ class Regeneration:
         """Make and write configurations, except those that are stored."""
         with BackgroundWriter() as writer:
             paths: dict[int, Path] = {}
-            made = self.made(number for number in numbers if number not in stored)
+            chains = self.made(number for number in numbers if number not in stored)
             for number in numbers:
                 path = folder / f"{number:07d}{FORMATS[format].suffix}"
                 paths[number] = stored.get(number, path)
                 if number not in stored:
-                    next(made).write(path, writer, format=format)
+                    next(chains).write(path, writer, format=format)
                 if len(paths) == together:
                     writer.flush()
                     yield paths
@@ -227,10 +227,10 @@ class Regeneration:
         path = stored.files[number]
         for chain in self.made([number]):
             field = chain.field
-            known = Field.load(path, field.precision, self.devices)
-            pairs = zip(field.packed_slices(), known.packed_slices(), strict=True)
-            same = all([np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs])
-            if not field.devices.processes.broadcast(same):
+            reference = Field.load(path, field.precision, self.devices)
+            pairs = zip(field.packed_slices(), reference.packed_slices(), strict=True)
+            equal = all([np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs])
+            if not field.devices.processes.broadcast(equal):
                 sessions = stored.run.read()[1]
                 made_by = [f"{s.device} with gauge-mc {s.version}" for s in sessions]
                 raise GaugeError(
@@ -364,10 +364,10 @@ def regenerate(
 def update_numbers(text: Updates) -> tuple[int, ...]:
     """Read updates: numbers and ranges ``FIRST:LAST:STEP``, separated by commas."""
     words = str(text).split(",") if isinstance(text, str | int) else map(str, text)
-    found = sorted({x for word in words for x in _range(word.strip())})
-    if not found:
+    updates = sorted({x for word in words for x in _range(word.strip())})
+    if not updates:
         raise UsageError("No updates are given; name some, as in 1050,1100:2000:10.")
-    return tuple(found)
+    return tuple(updates)
 
 
 def _range(word: str) -> range:
@@ -410,8 +410,8 @@ def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]
     lines, updates = TimedLines(console, total), count(1)
 
     def advance() -> None:
-        done = next(updates)
-        lines.show(done, f"update {done} of {total}")
+        update = next(updates)
+        lines.show(update, f"update {update} of {total}")
 
     console.print(f"making {counted(total, 'update')} again")
     yield advance
@@ -467,10 +467,15 @@ class _WantedFiles:
     @property
     def report(self) -> RegenerationReport:
         """The report, before anything is made."""
-        left, chain = self.left, self.chain
-        there = tuple(number for number in self.numbers if number not in left)
+        missing, chain = self.left, self.chain
+        stored = tuple(number for number in self.numbers if number not in missing)
         return RegenerationReport(
-            str(chain.run.path), left, there, chain.work(left), chain.compared, str(self.folder)
+            str(chain.run.path),
+            missing,
+            stored,
+            chain.work(missing),
+            chain.compared,
+            str(self.folder),
         )
 
     def carry_out(self, devices: DeviceGroup, advance: Callable[[], object]) -> None:

@@ -70,14 +70,14 @@ class RunRequest:
         run = self.run
         if not run.begun():
             return self._to_begin()
-        there = run.read()[0]
-        check_folders(run.toml, there, self.values)
+        stored = run.read()[0]
+        check_folders(run.toml, stored, self.values)
         values = dict(self.values)
         if self.observables:
-            wanted: Any = values.get("measure", there.measure)
-            named = replace(there, measure=wanted)
-            values["measure"] = self._catalogue(there).measured(named).measure
-        return there.continued(values, f"The run {run.path}", updates_there(run, there))
+            measure: Any = values.get("measure", stored.measure)
+            named = replace(stored, measure=measure)
+            values["measure"] = self._catalogue(stored).measured(named).measure
+        return stored.continued(values, f"The run {run.path}", updates_there(run, stored))
 
     def _to_begin(self) -> Parameters:
         """Return the parameters of a run without results; those of a killed one are in run.toml.
@@ -98,9 +98,9 @@ class RunRequest:
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
         """Return the observables that the run measures, as in the tables that it has."""
-        chosen = self._catalogue(parameters).chosen(parameters)
+        observables = self._catalogue(parameters).chosen(parameters)
         table = self.run.table
-        return {item: each.as_in(table(item.observable)) for item, each in chosen.items()}
+        return {item: each.as_in(table(item.observable)) for item, each in observables.items()}
 
     def checked(self) -> Parameters:
         """Return the parameters of the run; refuse a run that cannot be begun."""
@@ -140,13 +140,13 @@ class Times:
     """Waiting for configurations to be on disk."""
 
     @contextmanager
-    def of(self, what: str) -> Iterator[None]:
+    def of(self, share: str) -> Iterator[None]:
         """Add the duration of a context to one of the shares."""
         began = time.monotonic()
         try:
             yield
         finally:
-            setattr(self, what, getattr(self, what) + time.monotonic() - began)
+            setattr(self, share, getattr(self, share) + time.monotonic() - began)
 
 
 @dataclass(frozen=True)

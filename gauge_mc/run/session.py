@@ -95,13 +95,13 @@ class UpdateRecords(Observable):
 
     def begin(self) -> None:
         """Take the last records; see `Recorder.begin`."""
-        for found, record in zip(self._found, self._latest(), strict=True):
-            found.append([record])
+        for rows, record in zip(self._found, self._latest(), strict=True):
+            rows.append([record])
 
     def fetch(self) -> Sequence[Records]:
         """Return the records; see `Recorder.fetch`."""
-        found, self._found = self._found, [[] for _ in self._found]
-        return found
+        records, self._found = self._found, [[] for _ in self._found]
+        return records
 
 
 PENDING = 64
@@ -158,9 +158,9 @@ class Sampler:
             for records in recorder.fetch():
                 check_records(warm_up, records)
 
-    def begin(self, done: int) -> None:
+    def begin(self, updates: int) -> None:
         """Begin what is due after a number of updates after thermalisation."""
-        due = [item for item in self._recorders if is_due(done, item.every)]
+        due = [item for item in self._recorders if is_due(updates, item.every)]
         if due:
             with self._work.devices.measuring():
                 for item in due:
@@ -485,9 +485,9 @@ class Session:
         try:
             yield
         except Exception as error:
-            alone = self._work.devices.processes.size == 1
+            serial = self._work.devices.processes.size == 1
             its_own = isinstance(error, UsageError) or not isinstance(error, GaugeError)
-            if alone and its_own:
+            if serial and its_own:
                 self.finish()
             raise
 
@@ -529,7 +529,7 @@ class RunOutput:
         self._tables: dict[tuple[Measurement, str], Table] = {}
 
     def open_tables(
-        self, files: ExitStack, observables: Mapping[Measurement, Observable], written: int
+        self, files: ExitStack, observables: Mapping[Measurement, Observable], last: int
     ) -> None:
         """Open the tables, and remove rows and configurations later than the checkpoint."""
         run, parameters = self.task.run, self.task.parameters
@@ -538,11 +538,11 @@ class RunOutput:
             observable = observable.for_ensemble(metadata)
             header = {**observable.header, **metadata, "version": version(observable)}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
-            measurements = max(0, written - parameters.thermalize) // item.every
+            measurements = max(0, last - parameters.thermalize) // item.every
 
             def opened(table: Table, records: int, expected: int = measurements) -> Table:
                 files.enter_context(table)
-                table.truncate(after=written, expected=expected * records)
+                table.truncate(after=last, expected=expected * records)
                 return table
 
             self._tables[item, ""] = opened(Table(path, header, columns), observable.records)
@@ -550,7 +550,7 @@ class RunOutput:
                 table = opened(second.open(path, header), second.records(observable))
                 self._tables[item, second.name] = table
         for sweep, path in run.config_files():
-            if sweep > written:
+            if sweep > last:
                 _refuse_stranger(self.task, sweep, path)
                 path.unlink()
 
@@ -619,8 +619,8 @@ def refuse_leftovers(tasks: Iterable[ChainTask]) -> None:
         run = task.run
         tables = [run.table(item.observable) for item in task.parameters.recorded]
         if run.configs() or any(table.exists() for table in tables):
-            how = "--start from its last configuration and " if run.configs() else ""
+            advice = "--start from its last configuration and " if run.configs() else ""
             raise GaugeError(
                 f"The run {run.path} contains results but no checkpoint; start a new run with "
-                f"{how}another --output."
+                f"{advice}another --output."
             )

@@ -69,8 +69,8 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
 def declared_columns(table: TableData, name: str = "") -> tuple[str, TableColumns]:
     """Return the name of what made a table, if it is not given, and its declared columns."""
     name = name or table.header.get("observable", "").replace("_", "-")
-    known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return name, known.columns if known else TableColumns.of_function(name or "value", table)
+    maker = OBSERVABLES.get(name) or ALGORITHMS.get(name)
+    return name, maker.columns if maker else TableColumns.of_function(name or "value", table)
 
 
 def _columns(table: TableData, columns: TableColumns, every: bool) -> list[str]:
@@ -181,8 +181,8 @@ def thermalisation_of(
         update, named = starts.update, f"{starts.series}, compared with {starts.other},"
     settled &= not any(transient(values[sweeps > update]) for _, (_, sweeps, values) in every)
     settled &= not starts or starts.agree is not False
-    known = any(values.size >= LEAST_BINS for _, (_, _, values) in every)
-    return Thermalisation(str(folder), update, named, settled if known else None, starts)
+    decidable = any(values.size >= LEAST_BINS for _, (_, _, values) in every)
+    return Thermalisation(str(folder), update, named, settled if decidable else None, starts)
 
 
 def found_in(folder: Path) -> list[Thermalisation]:
@@ -209,14 +209,14 @@ MOST_NAMED = 3
 """Number of runs above which sentences name only those that lose most."""
 
 
-def sentences_of(found: Sequence[Thermalisation]) -> list[str]:
+def sentences_of(results: Sequence[Thermalisation]) -> list[str]:
     """Return what is left out of runs, in sentences that name at most a few of them."""
-    if len(found) <= MOST_NAMED:
-        return [words for x in found for words in (x.sentence, *x.cautions)]
-    cut = sorted((x for x in found if x.update), key=lambda x: -x.update)
-    moving = [x for x in found if x.thermalised is False]
+    if len(results) <= MOST_NAMED:
+        return [words for x in results for words in (x.sentence, *x.cautions)]
+    cut = sorted((x for x in results if x.update), key=lambda x: -x.update)
+    moving = [x for x in results if x.thermalised is False]
     return [
-        f"Updates are left out of {len(cut)} of {len(found)} runs.",
+        f"Updates are left out of {len(cut)} of {len(results)} runs.",
         *(x.sentence for x in cut[:MOST_NAMED]),
         *(words for x in moving[:MOST_NAMED] for words in x.cautions),
     ]
@@ -310,15 +310,21 @@ def series_cautions(
     tables: Mapping[Path, TableData], skip: Skip | None, every_column: bool = False
 ) -> list[Caution]:
     """Return cautions about chains that have not thermalised or are too short, the worst first."""
-    found: list[tuple[float, Caution]] = []
+    ranked: list[tuple[float, Caution]] = []
     for path, table in tables.items():
         cut = last_skipped(path.parent, skip or 0)
         shown = declared_columns(table)[1].averaged[: None if every_column else 1]
         for column, sweeps, values in series_of(table):
-            kept = sweeps > cut
-            one, last = estimate(values[kept]), transient_end(sweeps[kept], values[kept])
-            kind = "length" if one.length_cautions else "slow modes"
-            doubts = [(kind, one.samples / (one.tau_int + one.tau_int_error), one.cautions)]
+            mask = sweeps > cut
+            average, last = estimate(values[mask]), transient_end(sweeps[mask], values[mask])
+            kind = "length" if average.length_cautions else "slow modes"
+            doubts = [
+                (
+                    kind,
+                    average.samples / (average.tau_int + average.tau_int_error),
+                    average.cautions,
+                )
+            ]
             if skip is not None:
                 doubts.append(("thermalisation", -float(last), caution_skip(last)))
             enters = (
@@ -329,8 +335,8 @@ def series_cautions(
             about = str(path.parent), f"{column} in {path.name}", enters
             for kind, rank, words in doubts:
                 sentences = (f"{column} in {path}: {word}" for word in words[:1])
-                found += [(rank, Caution(s, kind, *about)) for s in sentences]
-    return [x for _, x in sorted(found, key=lambda pair: pair[0])]
+                ranked += [(rank, Caution(s, kind, *about)) for s in sentences]
+    return [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
 
 
 Stamps = tuple[tuple[Path, int, int], ...]
@@ -352,45 +358,45 @@ def compared_starts(folder: Path) -> StartComparison | None:
     compared, by the rule of `gauge_mc.analysis.timeseries.agreement`. Damaged tables are
     ignored.
     """
-    found = number_of_chain(folder)
-    own = known_parameters(folder) if found else None
-    if not found or not own:
+    chain = number_of_chain(folder)
+    parameters = known_parameters(folder) if chain else None
+    if not chain or not parameters:
         return None
-    name, number = found
+    name, number = chain
     for near in (number + 1, number - 1) if number % 2 else (number - 1, number + 1):
-        other = folder.parent / f"{name}{near}"
-        its = known_parameters(other)
-        if its and its.start != own.start and same_ensemble(own, its):
+        partner = folder.parent / f"{name}{near}"
+        its = known_parameters(partner)
+        if its and its.start != parameters.start and same_ensemble(parameters, its):
             return _compared(
-                folder, own.start, other, its.start, stamps_of(folder), stamps_of(other)
+                folder, parameters.start, partner, its.start, stamps_of(folder), stamps_of(partner)
             )
     return None
 
 
 @lru_cache(maxsize=256)
 def _compared(
-    run: Path, start: str, other: Path, other_start: str, own: Stamps, its: Stamps
+    run: Path, start: str, partner: Path, other_start: str, stamps: Stamps, its: Stamps
 ) -> StartComparison:
     """Return the comparison of two chains, given their tables with sizes and times."""
     first, second = (
         {f"{series[0]} in {table}": SampledChain(*series[1:]) for table, series in _series(files)}
-        for files in (own, its)
+        for files in (stamps, its)
     )
-    found = [(name, agreement(first[name], second[name])) for name in first if name in second]
-    known = [(name, x) for name, x in found if x]
-    late = [(x.update, name) for name, x in known if x.update]
+    comparisons = [(name, agreement(first[name], second[name])) for name in first if name in second]
+    agreements = [(name, x) for name, x in comparisons if x]
+    late = [(x.update, name) for name, x in agreements if x.update]
     update, named = max(late, default=(0, ""))
-    agree = all(x.reached for _, x in known) if known else None
-    return StartComparison(str(run), start, str(other), other_start, update, named, agree)
+    agree = all(x.reached for _, x in agreements) if agreements else None
+    return StartComparison(str(run), start, str(partner), other_start, update, named, agree)
 
 
 def _series(files: Stamps) -> list[tuple[str, NamedSeries]]:
     """Return the series of all tables that are not damaged, with the name of the file."""
-    found: list[tuple[str, NamedSeries]] = []
+    pairs: list[tuple[str, NamedSeries]] = []
     for path, *_ in files:
         try:
             table = read_table(path)
         except GaugeError:
             continue
-        found += [(path.name, series) for series in series_of(table)]
-    return found
+        pairs += [(path.name, series) for series in series_of(table)]
+    return pairs

@@ -128,8 +128,8 @@ def removed_from(run: Run, parameters: Parameters) -> int:
     removed, p = RemovedConfigurations.of(run, parameters), parameters
     last = max((rule.sweep for rule in removed.rules), default=0)
     due = max(0, (last - p.thermalize) // p.separation)
-    there = sum(number in removed for number in run.configs())
-    return due - sum(map(len, removed.kept(last))) - there
+    present = sum(number in removed for number in run.configs())
+    return due - sum(map(len, removed.kept(last))) - present
 
 
 @documented
@@ -193,17 +193,17 @@ def thin(
         If files of the run are damaged or cannot be removed, another process is working on it, or
         the configuration that was made again has other links.
     """
-    chosen = Run(Path(run))
-    chosen.read()
-    planned = _FileSelection.of(chosen, keep)
+    directory = Run(Path(run))
+    directory.read()
+    planned = _FileSelection.of(directory, keep)
     if dry_run:
-        chosen.check_free()
+        directory.check_free()
     if planned.files and not unchecked:
         planned.refuse_tempering()
     if dry_run or not planned.files:
         return planned.result
-    with chosen.locked():
-        plan = _FileSelection.of(chosen, keep)  # another process may have been at work until now
+    with directory.locked():
+        plan = _FileSelection.of(directory, keep)  # another process may have been at work until now
         result = plan.result
         if not unchecked:
             plan.check(backend, devices, threads)
@@ -235,18 +235,18 @@ class _FileSelection:
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
         removed = RemovedConfigurations.of(run, parameters)
         rule = Rule(keep, sweep, now(), __version__)
-        known = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
-        new = removed if known else RemovedConfigurations(parameters, (*removed.rules, rule))
+        recorded = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
+        new = removed if recorded else RemovedConfigurations(parameters, (*removed.rules, rule))
         stored = run.own_configs(parameters).items()
-        own = {number: path for number, path in stored if number <= sweep}
-        files = {number: path for number, path in own.items() if number in new}
-        kept = tuple(number for number in own if number not in new)
-        if files and not kept:
+        configs = {number: path for number, path in stored if number <= sweep}
+        files = {number: path for number, path in configs.items() if number in new}
+        retained = tuple(number for number in configs if number not in new)
+        if files and not retained:
             raise UsageError(
                 f"--keep {keep} would remove all {len(files)} configurations of {run.path}; choose "
                 "a smaller number."
             )
-        return cls(run, new, keep, sweep, kept, files)
+        return cls(run, new, keep, sweep, retained, files)
 
     @property
     def result(self) -> ThinningReport:
@@ -266,12 +266,12 @@ class _FileSelection:
     def check(self, backend: str, devices: str | None, threads: int | None) -> None:
         """Make again the configuration that takes the fewest updates, and compare its links."""
         stored = StoredChain.of(self.run)
-        left = stored.without(self.files)
-        number = left.nearest(self.files)
+        remaining = stored.without(self.files)
+        number = remaining.nearest(self.files)
         assert number is not None
         lattice = stored.parameters.lattice
         with closing(open_device_group(devices, backend, threads, lattice=lattice)) as group:
-            Regeneration(left, group).compare(stored, number)
+            Regeneration(remaining, group).compare(stored, number)
 
     def carry_out(self) -> None:
         """Write the record, then remove the files."""

@@ -58,11 +58,11 @@ class RunView:
         """Return the first quantity along the chain for notebooks; empty if there is none."""
         from gauge_mc.reports.cells import table_cell
 
-        found = found_thermalisation(self.path)
-        charts = (table_cell(table, found.update) for table in self.tables.values())
+        cut = found_thermalisation(self.path)
+        charts = (table_cell(table, cut.update) for table in self.tables.values())
         chart = next(filter(None, charts), "")
-        shaded = f"The shaded updates, up to {found.update}, are those that skip='auto' leaves out."
-        words = [shaded, *found.cautions] if chart and found.update else found.cautions
+        shaded = f"The shaded updates, up to {cut.update}, are those that skip='auto' leaves out."
+        words = [shaded, *cut.cautions] if chart and cut.update else cut.cautions
         return f"{chart}{''.join(f'<p>{escape(word)}</p>' for word in words)}"
 
     def __fspath__(self) -> str:

@@ -55,9 +55,9 @@ class Panel:
 def panels() -> Iterator[Panel]:
     """Yield the main quantity of every observable, and its derived quantities."""
     for observable in OBSERVABLES.values():
-        for one in observable.columns.averaged[:1]:
-            column = column_of(observable, one.name)
-            yield Panel(column, one.heading, one.label_of_average)
+        for quantity in observable.columns.averaged[:1]:
+            column = column_of(observable, quantity.name)
+            yield Panel(column, quantity.heading, quantity.label_of_average)
         for derived in filter(lambda x: x.shown, observable.derived):
             yield Panel(column_of(observable, derived.name), derived.short, derived.label)
 
@@ -191,8 +191,8 @@ class ScanAverages:
     def _where(self, count: int, worst: Point) -> str:
         """Return a number of points in words, with the worst of them."""
         values = ((name, value_at(worst.numbers, name)) for name in self._differing)
-        others = [number_of_point(name).said(value) for name, value in values]
-        place = f"{', '.join([f'beta = {worst.beta:.12g}', *others])} on {worst.lattice}"
+        options = [number_of_point(name).said(value) for name, value in values]
+        place = f"{', '.join([f'beta = {worst.beta:.12g}', *options])} on {worst.lattice}"
         return f"{count} of {len(self.rows)} points, such as {place}"
 
     def sorted_rows(self) -> list[dict[str, Value]]:
@@ -200,9 +200,14 @@ class ScanAverages:
         lattices = list(dict.fromkeys(point.lattice for point in self.members))
         listed = self._differing
 
-        def place(one: Point) -> tuple[float, ...]:
-            numbers = (value_at(one.numbers, name) for name in listed)
-            return (lattices.index(one.lattice), *one.action.values.values(), *numbers, one.beta)
+        def place(point: Point) -> tuple[float, ...]:
+            numbers = (value_at(point.numbers, name) for name in listed)
+            return (
+                lattices.index(point.lattice),
+                *point.action.values.values(),
+                *numbers,
+                point.beta,
+            )
 
         order = sorted(self.rows, key=place)
         return [self.rows[point] for point in order]
@@ -275,13 +280,13 @@ def average(
     result: dict[str, float] = {}
     for column in observable.columns.names:
         pairs = zip(tables, paths, strict=True)
-        found = estimate(*(x.numbers(column, path).astype(np.float64) for x, path in pairs))
-        numbers = (found.value, found.error, every * found.tau_int)
+        mean = estimate(*(x.numbers(column, path).astype(np.float64) for x, path in pairs))
+        numbers = (mean.value, mean.error, every * mean.tau_int)
         name = column_of(observable, column)
         result |= {name + ending: number for ending, number in zip(NUMBERS, numbers, strict=True)}
-    for one in observable.derived:
-        value, error = one.estimate(columns, lattice)
-        name = column_of(observable, one.name)
+    for derived in observable.derived:
+        value, error = derived.estimate(columns, lattice)
+        name = column_of(observable, derived.name)
         result |= {name: value, f"{name}_error": error}
     return result
 
@@ -335,14 +340,14 @@ def measure_all(
         try:
             kind = LinkKind(lattice, group)
             path = output or default_table(paths, observable, at is not None, kind, number)
-            if (other := tables.setdefault(path, paths[0])) != paths[0]:
+            if (first := tables.setdefault(path, paths[0])) != paths[0]:
                 raise UsageError(
-                    f"{other} and {paths[0]} would both have the table {path}; measure on the "
+                    f"{first} and {paths[0]} would both have the table {path}; measure on the "
                     "second alone, with --output."
                 )
             files: dict[str, Any] = {"lattice": lattice, "group": group, "number": number}
-            kept = measure(paths, observable, output=path, at=at, **files, **options)
-            yield path, run, kept
+            table = measure(paths, observable, output=path, at=at, **files, **options)
+            yield path, run, table
         except StoppedError:
             raise
         except GaugeError as error:

@@ -145,21 +145,23 @@ class Scheduler:
         tally, failure = self.display.tally, child.failure()
         tally.note(child)
         complete = [member for member in child.members if tally.done(member)]
-        left = [member for member in child.members if member not in complete]
+        remaining = [member for member in child.members if member not in complete]
         tempered = child.members[0].parameters.tempering
         if failure and len(child.members) > 1 and not tempered:
             # One of them has failed. The others can be carried out without it.
-            self._queue.extendleft((member,) for member in reversed(left))
+            self._queue.extendleft((member,) for member in reversed(remaining))
         elif failure:
-            self.failures |= {member.name: failure for member in left or child.members[:1]}
+            self.failures |= {member.name: failure for member in remaining or child.members[:1]}
             with suppress(GaugeError):  # a full disk, which may be why the run failed
                 self.averages.scan.record_failures(self.failures)
-            for one in left or child.members[:1]:
-                RunLog(self.averages.scan.path).add(FAILURE, ERROR, run=one.name, message=failure)
+            for failed in remaining or child.members[:1]:
+                RunLog(self.averages.scan.path).add(
+                    FAILURE, ERROR, run=failed.name, message=failure
+                )
             self.display.line(f"{child.members[0].name} failed: {failure}")
-        elif left:
+        elif remaining:
             limited = math.isfinite(self._deadline)
-            self._stopped = TIME_LIMIT if limited else f"a signal to {left[0].name}"
+            self._stopped = TIME_LIMIT if limited else f"a signal to {remaining[0].name}"
         if complete and not (failure and (len(child.members) == 1 or tempered)):
             self._average(complete)
 
@@ -271,15 +273,15 @@ def scan(
     return carry_out(request.with_additions(added), per_device)
 
 
-def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
+def carry_out(request: ScanRequest, per_device: int | None = None) -> ScanResult:
     """Carry out the remaining runs of a scan on the devices of this machine."""
-    e = asked.execution
+    e = request.execution
     with Stop(e.time_limit) as stop:
-        asked.check_runs()
-        slots, busy_sites = places(e, per_device, len(ladders(asked.scan().members())))
+        request.check_runs()
+        slots, busy_sites = places(e, per_device, len(ladders(request.scan().members())))
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
-        with asked.locked() as scan:
-            averages = ScanAverages(scan, asked.skip)
+        with request.locked() as scan:
+            averages = ScanAverages(scan, request.skip)
             result = _work(averages, slots, busy_sites, e, stop, advice)
             for name, sentence in result.failures.items():
                 raise GaugeError(
@@ -313,28 +315,28 @@ def _work(
     console, scan = Console(quiet=execution.quiet), averages.scan
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, advice), soft_wrap=True)
-    left = unfinished(tally.members, tally.done)
+    remaining = unfinished(tally.members, tally.done)
     scan.record_failures({})
-    log, facts = RunLog(scan.path), {"devices": places_in_words(slots), "runs": len(left)}
-    with logged_session([log] if left else [], **facts) as ended:
+    log, facts = RunLog(scan.path), {"devices": places_in_words(slots), "runs": len(remaining)}
+    with logged_session([log] if remaining else [], **facts) as ended:
         with Pool(slots) as pool, show_progress(tally, slots, console) as display:
             scheduler = Scheduler(pool, CHILD, display, averages, execution)
-            reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)
+            reason = scheduler.carry_out(pack(remaining, busy_sites, len(slots)), stop)
         _finish(averages, console)
-        if left:
+        if remaining:
             log.caution(*averages.cautions)
         complete = sum(map(tally.done, tally.members))
-        whole = complete == len(tally.members)
-        ended |= {"ended": COMPLETE if whole else reason or INCOMPLETE, "complete": complete}
+        finished = complete == len(tally.members)
+        ended |= {"ended": COMPLETE if finished else reason or INCOMPLETE, "complete": complete}
     failures = scheduler.failures | averages.failures
     return ScanResult(scan.path, len(tally.members), complete, reason, failures)
 
 
-def gather(asked: ScanRequest) -> ScanResult:
+def gather(request: ScanRequest) -> ScanResult:
     """Average the results of the complete runs, and write the scan's table and figure."""
-    scan = Scan.read(asked.path)
-    console, tally = Console(quiet=asked.execution.quiet), Tally(scan.members())
-    averages = ScanAverages(scan, asked.skip)
+    scan = Scan.read(request.path)
+    console, tally = Console(quiet=request.execution.quiet), Tally(scan.members())
+    averages = ScanAverages(scan, request.skip)
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
     complete, total = sum(map(tally.done, tally.members)), len(tally.members)
     with logged_session([RunLog(scan.path)], runs=total) as ended:
@@ -345,15 +347,15 @@ def gather(asked: ScanRequest) -> ScanResult:
     return ScanResult(scan.path, total, complete, None, {})
 
 
-def take_out(asked: ScanRequest) -> ScanResult:
+def take_out(request: ScanRequest) -> ScanResult:
     """Take points out of a scan, whose runs keep their directories, and gather the results."""
-    scan, gone = asked.reduced()
+    scan, gone = request.reduced()
     with closing(RunLock(scan.lock)):
         scan.write()
     names = in_words(x.name for x in gone)
-    console = Console(quiet=asked.execution.quiet)
+    console = Console(quiet=request.execution.quiet)
     console.print(f"taken out of {scan.path}: {names}; their folders stay", soft_wrap=True)
-    return gather(asked)
+    return gather(request)
 
 
 def _finish(averages: ScanAverages, console: Console) -> None:
@@ -429,8 +431,10 @@ def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[f
     """Return the fraction of the work of a scan that is done, and what is left in link updates."""
     links = [member.parameters.links_per_update for member in members]
     every = sum(state.sweeps * n for state, n in zip(states, links, strict=True))
-    done = sum(min(state.sweep, state.sweeps) * n for state, n in zip(states, links, strict=True))
-    return done / max(1, every), every - done
+    updates = sum(
+        min(state.sweep, state.sweeps) * n for state, n in zip(states, links, strict=True)
+    )
+    return updates / max(1, every), every - updates
 
 
 @documented

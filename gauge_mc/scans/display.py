@@ -121,10 +121,10 @@ class Tally:
         compiled. A child in a slot without one is taken to be as fast as the others.
         """
         rates = [self._paces[child.slot].rate for child in children]
-        known = [rate for rate in rates if rate > 0]
-        if not known:
+        positive = [rate for rate in rates if rate > 0]
+        if not positive:
             return math.nan
-        return (self._all() - self._links()) * len(known) / (sum(known) * len(rates))
+        return (self._all() - self._links()) * len(positive) / (sum(positive) * len(rates))
 
     def __str__(self) -> str:
         return f"{sum(map(self.done, self.members))} of {len(self.members)} runs complete"
@@ -284,8 +284,8 @@ def point_name(point: Point) -> str:
 def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
     """Return a line with the averages at a point over the chains that are complete."""
     numbers = "  ".join(f"{label} {number}" for label, number in row_in_words(row).items())
-    done = f"  ({row['chains']} of {chains} chains)" if chains != 1 else ""
-    return f"{point_name(point)}: {numbers}{done}"
+    progress = f"  ({row['chains']} of {chains} chains)" if chains != 1 else ""
+    return f"{point_name(point)}: {numbers}{progress}"
 
 
 def results(averages: ScanAverages) -> RenderableType:

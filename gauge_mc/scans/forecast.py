@@ -150,20 +150,20 @@ def _counts(sizes: Sequence[int]) -> Iterator[str]:
         yield f"{count} of {runs}"
 
 
-def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
+def forecast(request: ScanRequest, per_device: int | None = None) -> ScanForecast:
     """Try a few updates of every kind of batch in memory, and return what the rest would need.
 
     Nothing is written. Batches that are carried out at the same time may slow each other down,
     which a test run of one after the other does not show.
     """
-    scan = asked.scan()
+    scan = request.scan()
     scan.check_place()
-    check_skip(asked.skip, scan.parameters)
+    check_skip(request.skip, scan.parameters)
     tally = Tally(scan.members())
-    slots, busy_sites = places(asked.execution, per_device, len(ladders(tally.members)))
-    left = unfinished(tally.members, tally.done)
-    packed = pack(left, busy_sites, len(slots))
-    refusals = list(_refusals(scan, left))
+    slots, busy_sites = places(request.execution, per_device, len(ladders(tally.members)))
+    remaining = unfinished(tally.members, tally.done)
+    packed = pack(remaining, busy_sites, len(slots))
+    refusals = list(_refusals(scan, remaining))
     costs = _costs(packed, slots[0]) if not refusals else {}
     # Without costs, times and memory are 0.
     batches = [_batch(x, costs.get(_kind(x)), tally) for x in packed]
@@ -202,17 +202,17 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     )
 
 
-def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
+def _refusals(scan: Scan, remaining: Sequence[Member]) -> Iterator[str]:
     """Yield the reasons for which the scan or its runs would be refused."""
     if is_locked(scan.lock):
         yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
-    first = {(p.start, p.lattice): p for p in (member.parameters for member in reversed(left))}
-    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in left):
+    first = {(p.start, p.lattice): p for p in (member.parameters for member in reversed(remaining))}
+    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in remaining):
         try:
             check_start(first[start])
         except GaugeError as error:
             yield str(error)
-    for member in left:
+    for member in remaining:
         reason = member.damage()
         try:
             member.run.check_free()
@@ -230,13 +230,13 @@ def _kind(batch: RunBatch) -> tuple[Any, ...]:
 def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
     """Return the costs of every kind of batch, from a short test run of each."""
     where: dict[str, Any] = dict(slot.values)
-    chosen = where.get("devices"), where.get("backend", AUTOMATIC), where.get("threads")
+    place = where.get("devices"), where.get("backend", AUTOMATIC), where.get("threads")
     costs: dict[tuple[Any, ...], RunCosts] = {}
     for batch in packed:
         if _kind(batch) in costs:
             continue
         p = batch[0].parameters
-        opened = open_device_group(*chosen, find_processes(), lattice=p.lattice)
+        opened = open_device_group(*place, find_processes(), lattice=p.lattice)
         with closing(opened) as devices:
             runs = [member.parameters for member in batch]
             observables = Catalogue.of(p.lattice, ()).chosen(p)

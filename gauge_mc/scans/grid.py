@@ -50,8 +50,8 @@ def axes() -> dict[str, Option]:
 
     These are the coupling, the lattice and the options of actions; see also `list_axes`.
     """
-    found = known_options()
-    return {name: found[name] for name in (*PLACE, *(c.name for c in couplings()))}
+    options = known_options()
+    return {name: options[name] for name in (*PLACE, *(c.name for c in couplings()))}
 
 
 @cache
@@ -73,11 +73,11 @@ def numbers_of_things() -> dict[str, Option]:
 @cache
 def number_of_point(name: str) -> Option:
     """Return the option of a number in `Point.numbers`, with a symbol and a tag of its own."""
-    known = {c.name: c for c in couplings()} | numbers_of_things()
-    if name in known:
-        return known[name]
-    first = max((x for x in known if re.fullmatch(f"{x}[0-9]+", name)), key=len)
-    number, option = name.removeprefix(first), known[first]
+    options = {c.name: c for c in couplings()} | numbers_of_things()
+    if name in options:
+        return options[name]
+    first = max((x for x in options if re.fullmatch(f"{x}[0-9]+", name)), key=len)
+    number, option = name.removeprefix(first), options[first]
     whose = next(key for key, each in list_axes().items() if option in each.axes())
     symbol, tag = f"{option.short} ({number})", f"{whose}{number}-{option.tag or first}"
     return replace(option, name=name, symbol=symbol, axis="", tag=tag)
@@ -120,9 +120,9 @@ def numbers_in(columns: Iterable[str]) -> list[Option]:
 
     They precede that of the lattice.
     """
-    known = {c.name for c in couplings()} | numbers_of_things().keys()
+    options = {c.name for c in couplings()} | numbers_of_things().keys()
     before = takewhile(lambda name: name != "lattice", columns)
-    numbered = re.compile(f"({'|'.join(known)})[0-9]*")
+    numbered = re.compile(f"({'|'.join(options)})[0-9]*")
     return [number_of_point(name) for name in before if numbered.fullmatch(name)]
 
 
@@ -140,8 +140,8 @@ def differing(points: Iterable[Mapping[str, float]]) -> list[str]:
     points, actions = list(points), {c.name for c in couplings()}
     names = dict.fromkeys(name for point in points for name in point if name not in actions)
     series = {tuple(value_at(point, name) for point in points): name for name in reversed(names)}
-    found = {name for values, name in series.items() if len({*values}) > 1}
-    return [name for name in names if name in found]
+    varying = {name for values, name in series.items() if len({*values}) > 1}
+    return [name for name in names if name in varying]
 
 
 @documented
@@ -183,8 +183,8 @@ class Grid:
     def points(self, action: Action, algorithm: Algorithm) -> list[Point]:
         """Return the points of the grid, in the order of their runs."""
         lists = {name: values for name, values in self.options.items() if name in list_axes()}
-        own = {name: values for name, values in self.options.items() if name not in lists}
-        actions = [action.with_options(**c) for c in _combinations(own)]
+        ranges = {name: values for name, values in self.options.items() if name not in lists}
+        actions = [action.with_options(**c) for c in _combinations(ranges)]
         algorithms = [algorithm.with_options(**c) for c in _combinations(lists)]
         places = product(self.lattice, actions, algorithms)
         return [Point(beta, *place) for place in places for beta in self.beta]
@@ -206,10 +206,10 @@ class Grid:
         """The options of ``gauge-mc scan`` that state the grid, once for each list of things."""
         axes = {"beta": self.beta, "lattice": self.lattice, **self.options}
         lists = {name: axes.pop(name) for name in list_axes() if name in axes}
-        found = [f"{known_options()[name].flag} {','.join(map(str, axes[name]))}" for name in axes]
-        whole = " ".join([*found, f"--chains {self.chains}"])
+        flags = [f"{known_options()[name].flag} {','.join(map(str, axes[name]))}" for name in axes]
+        common = " ".join([*flags, f"--chains {self.chains}"])
         return [
-            " ".join([whole, *(f"{known_options()[key].flag} {quote(str(v))}" for key, v in each)])
+            " ".join([common, *(f"{known_options()[key].flag} {quote(str(v))}" for key, v in each)])
             for each in map(dict.items, _combinations(lists))
         ]
 
@@ -266,10 +266,10 @@ def _range(word: str, option: Option) -> list[float]:
         raise UsageError(
             f"{name}: in {word} the distance from {first} to {last} is not a multiple of the step."
         )
-    found = [float(first + i * step) for i in range(int(steps) + 1)]
-    for one in found:
-        option.checked(one)
-    return found
+    values = [float(first + i * step) for i in range(int(steps) + 1)]
+    for value in values:
+        option.checked(value)
+    return values
 
 
 def _number(part: str, word: str, name: str) -> Decimal:
@@ -304,12 +304,12 @@ class _Template:
 
     def at(self, numbers: Mapping[ListAxis, float]) -> object:
         """Return the thing with one value of each of these numbers."""
-        own = {axis[0]: numbers[axis] for axis in self.axes}
+        values = {axis[0]: numbers[axis] for axis in self.axes}
         if isinstance(self.given, Mapping):
-            return {**self.given, **own}
+            return {**self.given, **values}
         if not isinstance(self.given, str):
             return self.given
-        words = (f"{name}={value!r}" for name, value in own.items())
+        words = (f"{name}={value!r}" for name, value in values.items())
         return self.kind.parse(self.kind.glued.join([self.given, *words]))
 
 
@@ -322,10 +322,10 @@ def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
     return tuple(kind.several([t.at(point) for t in templates]) for point in points)
 
 
-def is_point_beside(first: Items[Any], other: Items[Any]) -> bool:
+def is_point_beside(first: Items[Any], second: Items[Any]) -> bool:
     """Return whether lists of things differ in nothing but numbers that may be axes."""
-    pairs = zip(first, other, strict=False)
-    return 0 < len(first) == len(other) and all(_rest(x) == _rest(two) for x, two in pairs)
+    pairs = zip(first, second, strict=False)
+    return 0 < len(first) == len(second) and all(_rest(x) == _rest(two) for x, two in pairs)
 
 
 def _rest(thing: OptionItem) -> dict[str, Any]:
@@ -347,14 +347,14 @@ def _templates(kind: type[OptionItem], value: object) -> Iterator[_Template]:
 
 
 def _of_text(kind: type[OptionItem], text: str) -> _Template:
-    rest, axes, known = [], [], _axes_by_name(kind)
+    rest, axes, options = [], [], _axes_by_name(kind)
     for word in re.split(WITHIN, text):
         name, equals, numbers = word.partition("=")
-        own = option_name(name.strip())
-        option = known.get(own)
+        key = option_name(name.strip())
+        option = options.get(key)
         if option and equals and re.search("[:,]", numbers):
             axes.append((option.name, parse_numbers(numbers, option)))
-        elif equals and ":" in numbers and any(own == option.name for option in kind.options()):
+        elif equals and ":" in numbers and any(key == option.name for option in kind.options()):
             raise UsageError(
                 f"{name} of {kind.place({})} is '{shortened(numbers)}', but has one value in a "
                 f"scan; numbers that may vary are "
@@ -366,9 +366,9 @@ def _of_text(kind: type[OptionItem], text: str) -> _Template:
 
 
 def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
-    rest, axes, known = {}, [], _axes_by_name(kind)
+    rest, axes, options = {}, [], _axes_by_name(kind)
     for key, value in table.items():
-        option = known.get(option_name(str(key).strip()))
+        option = options.get(option_name(str(key).strip()))
         words = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
         if option and isinstance(words, str):
             axes.append((option.name, parse_numbers(words, option)))

@@ -148,11 +148,11 @@ class BatchSystem(ABC):
     def options(self, array: JobArray, usual: Mapping[str, str | None]) -> dict[str, str | None]:
         """Return the options of jobs: those of the user, and others that these do not replace."""
         memory = self.amount.format(array.memory) if array.memory else None
-        asked = dict(usual)
+        settings = dict(usual)
         for names, value in ((self.cores, str(array.cores)), (self.memory, memory)):
             if names and value and not array.options.keys() & {*names}:
-                asked[names[0]] = value
-        return asked | dict(array.options)
+                settings[names[0]] = value
+        return settings | dict(array.options)
 
     def words(self, script: Path) -> list[str]:
         """Return the command that submits a script."""
@@ -294,11 +294,11 @@ class LSF(BatchSystem):
             "wa": "USR1",
             "wt": str(-(-MARGIN // 60)),  # minutes
         }
-        given = dict(array.options)
-        name = given.pop("J", None) or JOB_NAME
+        options = dict(array.options)
+        name = options.pop("J", None) or JOB_NAME
         yield f"-J {quote(f'{name}[1-{array.jobs}]{array.limit}')}"
         yield f"-W {array.minutes}"
-        for key, value in self.options(replace(array, options=given), usual).items():
+        for key, value in self.options(replace(array, options=options), usual).items():
             yield f"-{key}" if value is None else f"-{key} {quote(value)}"
 
 
@@ -398,7 +398,7 @@ class JobRequest:
         """Read options: ``KEY=VALUE``, or ``KEY`` for one without a value."""
         BATCH_SYSTEMS.check(name, "--submit")
         system = BATCH_SYSTEMS[name]
-        given: dict[str, str | None] = {}
+        options: dict[str, str | None] = {}
         for word in words:
             key, equals, value = word.partition("=")
             key = key.strip().lstrip("-")
@@ -412,26 +412,26 @@ class JobRequest:
                     f"--submit-option: {key} is decided by the script; leave it out, and give a "
                     f"time limit as {TIME}=12:00:00."
                 )
-            own = key.replace("-", "_")
-            others = [] if own in system.known else BATCH_SYSTEMS.values()
-            if other := next((x for x in others if own in x.known), None):
+            option = key.replace("-", "_")
+            systems = [] if option in system.known else BATCH_SYSTEMS.values()
+            if owner := next((x for x in systems if option in x.known), None):
                 raise UsageError(
-                    f"--submit-option: {key} is an option of {other.title} and not of "
+                    f"--submit-option: {key} is an option of {owner.title} and not of "
                     f"{system.title}; give that of {system.title}, or leave it out."
                 )
-            key = own.replace("_", "-") if system.dashes else key
-            given[own if own in (TIME, TOGETHER) else key] = value if equals else None
-        minutes = parse_minutes(given.pop(TIME) or "") if TIME in given else 0
+            key = option.replace("_", "-") if system.dashes else key
+            options[option if option in (TIME, TOGETHER) else key] = value if equals else None
+        minutes = parse_minutes(options.pop(TIME) or "") if TIME in options else 0
         together = None
-        if TOGETHER in given:
-            text = given.pop(TOGETHER) or ""
+        if TOGETHER in options:
+            text = options.pop(TOGETHER) or ""
             together = int(text) if re.fullmatch(DIGITS, text) else 0
             if not together:
                 raise UsageError(
                     f"--submit-option: {TOGETHER} must be a positive whole number, not "
                     f"'{shortened(text)}'."
                 )
-        return cls(system, minutes, together, given)
+        return cls(system, minutes, together, options)
 
     def forecast(self, members: Sequence[Member], execution: Execution) -> JobRequest:
         """Return the request with a time and a memory that suffice, where the user states none.
@@ -554,7 +554,7 @@ class ArrayPlan:
         if not self.request.system.warns:
             seconds = 60 * self.request.minutes
             limit = min(limit or seconds, max(seconds - MARGIN, seconds // 2))
-        how = {
+        settings = {
             "output": str(member.run.path.absolute()),
             "backend": e.backend,
             "devices": e.devices,
@@ -562,8 +562,8 @@ class ArrayPlan:
             "checkpoint_every": e.checkpoint_every,
             "time_limit": None if limit is None else f"0:0:{limit:.0f}",
         }
-        given = {name: value for name, value in how.items() if value is not None}
-        return {**member.parameters.values(), **given}
+        stated = {name: value for name, value in settings.items() if value is not None}
+        return {**member.parameters.values(), **stated}
 
     def _answer(self) -> str:
         """Let the batch system have the array; return what it answers."""
@@ -583,8 +583,10 @@ class ArrayPlan:
                 f"The jobs cannot be submitted by {system.program}: {error}."
             ) from error
         if process.returncode:
-            said = _last_line(process.stderr) or _last_line(process.stdout) or "it gives no reason"
-            raise GaugeError(f"{system.title} rejected the jobs: {said}.")
+            reason = (
+                _last_line(process.stderr) or _last_line(process.stdout) or "it gives no reason"
+            )
+            raise GaugeError(f"{system.title} rejected the jobs: {reason}.")
         return process.stdout
 
 
@@ -608,60 +610,62 @@ class Submission:
     script: str | None = result_field("Script of the array; None if no run is left.")
 
     def __str__(self) -> str:
-        done = f"{self.scan}: {self.complete} of {self.all_runs} runs complete"
+        progress = f"{self.scan}: {self.complete} of {self.all_runs} runs complete"
         if self.submit_by and not self.job:
-            return f"{done}, {len(self.submitted)} to be submitted by: {self.submit_by}"
+            return f"{progress}, {len(self.submitted)} to be submitted by: {self.submit_by}"
         array = f" as job {self.job}" if self.job else ""
-        return f"{done}, {len(self.submitted)} submitted{array}"
+        return f"{progress}, {len(self.submitted)} submitted{array}"
 
 
 def submit(
-    asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
+    scan_request: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
 ) -> Submission:
     """Submit a job for each run that is neither complete nor running."""
     request = JobRequest.of(system, words)
-    if ladders(asked.scan().members()):
+    if ladders(scan_request.scan().members()):
         raise UsageError(
             "--submit makes a job of every run, and runs that exchange their couplings are one "
             "process; repeat the command without --submit in a job, or leave out --tempering."
         )
-    asked.check_runs()
+    scan_request.check_runs()
     if dry_run:
-        asked.scan().check_place()
-        refuse_in_use(asked.scan().lock)
-        return _submission(asked.scan(), request, asked.execution)
-    with asked.locked(write=False) as scan:
-        return _submission(scan, request, asked.execution, RunLog(scan.path))
+        scan_request.scan().check_place()
+        refuse_in_use(scan_request.scan().lock)
+        return _submission(scan_request.scan(), request, scan_request.execution)
+    with scan_request.locked(write=False) as scan:
+        return _submission(scan, request, scan_request.execution, RunLog(scan.path))
 
 
 def _submission(
-    scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
+    scan: Scan, request: JobRequest, execution: Execution, log: RunLog | None = None
 ) -> Submission:
     """Return the jobs of a scan; if there is a log, submit them, and write the scan.
 
     Nothing is written if the jobs are refused.
     """
     tally = Tally(scan.members())
-    left = [
+    remaining = [
         member for member in tally.members if not (tally.done(member) or member.run.holder()[1])
     ]
     job = array = None
-    if left:
-        array = ArrayPlan.of(wanted.forecast(left, execution), scan.jobs, left, execution)
+    if remaining:
+        array = ArrayPlan.of(
+            request.forecast(remaining, execution), scan.jobs, remaining, execution
+        )
     if array and log:
         try:
             job = array.submit()
         finally:
             if array.folder.exists():  # the batch system may have the jobs
                 scan.write()
-        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
+        with logged_session([log], devices=request.system.name, runs=len(remaining)) as ended:
             ended |= {"ended": SUBMITTED, "job": job}
     elif log:
         scan.write()
     return Submission(
         str(scan.path),
         job,
-        [str(x.run.path) for x in left],
+        [str(x.run.path) for x in remaining],
         len(tally.members),
         sum(map(tally.done, tally.members)),
         array.command if array else None,

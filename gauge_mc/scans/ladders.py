@@ -59,9 +59,9 @@ def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
     return [tuple(sorted(each, key=lambda x: x.parameters.beta)) for each in runs.values()]
 
 
-def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> list[Member]:
+def unfinished(members: Sequence[Member], is_complete: Callable[[Member], bool]) -> list[Member]:
     """Return the runs that are left: those that are not done, and all that exchange with them."""
-    names = {member.name for member in members if not done(member)}
+    names = {member.name for member in members if not is_complete(member)}
     again = [each for each in ladders(members) if any(x.name in names for x in each)]
     names |= {x.name for each in again for x in each}
     return [member for member in members if member.name in names]
@@ -69,7 +69,7 @@ def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> lis
 
 def check_ladders(scan: Scan, before: Scan) -> None:
     """Refuse a scan in which couplings cannot be exchanged, or whose ladders have changed."""
-    known = {x.name: len(each) for each in ladders(before.members()) for x in each}
+    sizes = {x.name: len(each) for each in ladders(before.members()) for x in each}
     for each in ladders(scan.members()):
         point = each[0].point
         if len(each) < 2:
@@ -77,7 +77,7 @@ def check_ladders(scan: Scan, before: Scan) -> None:
                 f"Tempering exchanges couplings, and on {point.lattice} there is only β = "
                 f"{point.beta:.12g}; give --beta several values, or leave out --tempering."
             )
-        if any(known.get(x.name, len(each)) != len(each) for x in each):
+        if any(sizes.get(x.name, len(each)) != len(each) for x in each):
             raise UsageError(
                 f"The runs of {scan.path} on {point.lattice} exchange their couplings, so that no "
                 "β can be added or taken out; choose another --output, or another --lattice."
@@ -181,8 +181,8 @@ def _pair(runs: Sequence[Member], tables: Sequence[TableData], lower: int) -> Ne
     """Return the acceptance of a run and the next one."""
     table = tables[lower]
     accepted = table["accepted"][table["partner"] == lower + 1]
-    this, other = (run.parameters.beta for run in runs[lower : lower + 2])
-    return NeighbourAcceptance(this, other, accepted.size, estimate(accepted.astype(np.float64)))
+    this, upper = (run.parameters.beta for run in runs[lower : lower + 2])
+    return NeighbourAcceptance(this, upper, accepted.size, estimate(accepted.astype(np.float64)))
 
 
 def ladder_reports(scan: Scan) -> list[LadderReport]:

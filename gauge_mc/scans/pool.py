@@ -119,10 +119,10 @@ class Child:
             return None
         self.complaint.seek(0)
         lines = self.complaint.read().decode(errors="replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        message = next((line.strip() for line in reversed(lines) if line.strip()), "")
         if code < 0:
             return f"The process was killed by {signal.Signals(-code).name}."
-        return said.removeprefix("gauge-mc: ") or f"The process ended with exit code {code}."
+        return message.removeprefix("gauge-mc: ") or f"The process ended with exit code {code}."
 
 
 class Pool:

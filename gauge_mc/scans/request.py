@@ -122,13 +122,13 @@ class ScanRequest:
 
     def scan(self) -> Scan:
         """Return the requested scan: a new one, or the existing one with new points and chains."""
-        there, lists = self._there()
+        before, lists = self._there()
         numbers = _numbers(self.axes)
         betas, lattices = (numbers.pop(name, None) for name in PLACE)
-        larger = there.enlarged(betas, lattices, self.chains, {**numbers, **lists})
+        larger = before.enlarged(betas, lattices, self.chains, {**numbers, **lists})
         larger = larger.including(self.more)
         check_starts(larger.parameters.start, min(larger.points().values()))
-        check_ladders(larger, there)
+        check_ladders(larger, before)
         return larger
 
     def _there(self) -> tuple[Scan, Mapping[str, tuple[Items[Any], ...]]]:
@@ -142,23 +142,23 @@ class ScanRequest:
             return Scan(self.path, Parameters.from_values(self.values)), several
         scan, values = Scan.read(self.path), dict(self.values)
         check_folders(scan.toml, scan.parameters, values)
-        known = scan.parameters.algorithm.values
+        options = scan.parameters.algorithm.values
         varying = {name for grid in scan.grids for name in grid.options}
         points = {}
         for name, each in self.lists.items():
-            if name in known and all(is_point_beside(known[name], x) for x in each):
+            if name in options and all(is_point_beside(options[name], x) for x in each):
                 del values[name]
-                if name in varying or each != (known[name],):
+                if name in varying or each != (options[name],):
                     points[name] = each
         return scan.continued(values), points
 
     def with_additions(self, values: Mapping[str, object]) -> ScanRequest:
         """Return the request with the points that options add; see `gauge_mc.scans.request`."""
-        chosen = [x for name, x in ADDITIONS.items() if values.get(name)]
-        if not chosen:
+        additions = [x for name, x in ADDITIONS.items() if values.get(name)]
+        if not additions:
             return self
         scan = Scan.read(self.path)
-        return replace(self, more=[grid for x in chosen for grid in x.points(scan, self.skip)])
+        return replace(self, more=[grid for x in additions for grid in x.points(scan, self.skip)])
 
     def growth(self) -> str | None:
         """Return in a sentence how many runs the request adds to an existing scan, if any."""
@@ -172,35 +172,35 @@ class ScanRequest:
 
     def reduced(self) -> tuple[Scan, list[Member]]:
         """Return the scan without the requested points, and the runs that are taken out."""
-        there, wanted = Scan.read(self.path), {**_numbers(self.axes), **self.lists}
-        if not wanted or self.chains is not None or self._there()[0] != there:
+        before, requested = Scan.read(self.path), {**_numbers(self.axes), **self.lists}
+        if not requested or self.chains is not None or self._there()[0] != before:
             raise UsageError(
                 "--remove takes out the points that --beta, --lattice and other options of the "
                 "grid name, and nothing else; give these only."
             )
-        members = there.members()
+        members = before.members()
         gone = [
             member
             for member in members
-            if all(_value(member, key) in wanted[key] for key in wanted)
+            if all(_value(member, key) in requested[key] for key in requested)
         ]
         if not gone or len(gone) == len(members):
             raise UsageError(
                 f"--remove would take out {len(gone)} of the {len(members)} runs of {self.path}; "
                 "name other points, or remove the folder to begin anew."
             )
-        for one in gone:
-            refuse_in_use(one.run.lock)
-        scan = replace(there, removed=(*there.removed, *(x.name for x in gone)))
-        check_ladders(scan, there)
+        for dropped in gone:
+            refuse_in_use(dropped.run.lock)
+        scan = replace(before, removed=(*before.removed, *(x.name for x in gone)))
+        check_ladders(scan, before)
         return scan, gone
 
     @contextmanager
     def locked(self, write: bool = True) -> Iterator[Scan]:
         """Hold the lock of the requested scan, which is written to disk by default."""
         new = not self.scan().exists()
-        made = self.scan().make()
-        with closing(locked_or_removed(self.scan().lock, made)) as lock:
+        folders = self.scan().make()
+        with closing(locked_or_removed(self.scan().lock, folders)) as lock:
             lock.record(lock.holder)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
@@ -214,7 +214,7 @@ class ScanRequest:
                 yield scan
             except GaugeError:
                 if new:
-                    scan.unmake(made)
+                    scan.unmake(folders)
                 raise
 
     def check_runs(self) -> None:
@@ -227,8 +227,8 @@ class ScanRequest:
         from gauge_mc.scans.averages import check_skip
 
         check_skip(self.skip, self.scan().parameters)
-        left = [member.parameters for member in self.scan().members() if not member.begun()]
-        for parameters in {(x.lattice, x.algorithm): x for x in left}.values():
+        unbegun = [member.parameters for member in self.scan().members() if not member.begun()]
+        for parameters in {(x.lattice, x.algorithm): x for x in unbegun}.values():
             check_start(parameters)
             for item in parameters.measure:
                 observable_along(item, parameters)
@@ -245,8 +245,8 @@ def _numbers(words: Mapping[str, str]) -> dict[str, Any]:
 def _value(member: Member, name: str) -> object:
     """Return a coupling, the lattice, an option of the action or a list of things of a run."""
     p = member.parameters
-    own = {"beta": p.beta, "lattice": p.lattice, **p.action.values, **p.algorithm.values}
-    return own.get(name)
+    values = {"beta": p.beta, "lattice": p.lattice, **p.action.values, **p.algorithm.values}
+    return values.get(name)
 
 
 def _words(value: object) -> str:

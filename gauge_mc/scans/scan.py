@@ -191,10 +191,10 @@ class Scan:
             seed = self.parameters.seed + number
             start = start_of_chain(self.parameters.start, chain - 1)
             if (run := self._run(point, chain)).path.name not in self.removed:
-                own = dataclasses.replace(
+                parameters = dataclasses.replace(
                     self.parameters, **point._asdict(), seed=seed, start=start
                 )
-                result.append(Member(own, chain, run))
+                result.append(Member(parameters, chain, run))
         return result
 
     def _run(self, point: Point, chain: int) -> Run:
@@ -209,14 +209,14 @@ class Scan:
         parameters, and in scans that began with several.
         """
         shared = self.parameters.action.values
-        own = {
+        options = {
             name: value
             for name, value in point.action.changed.items()
             if name.usual is not None or value != shared[name.name]
         }
         several = self.grids[0].options.keys() & list_axes()
         stated = several or point.algorithm != self.parameters.algorithm
-        return own | (point.listed if stated else {})
+        return options | (point.listed if stated else {})
 
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
@@ -257,8 +257,8 @@ class Scan:
             )
         betas = tuple(dict.fromkeys(point.beta for point in points))
         lattices = tuple(dict.fromkeys(point.lattice for point in points))
-        others = {**self.options_of([*points]), **(options or {})}
-        return self._with(Grid(beta or betas, lattice or lattices, chains, others))
+        ranges = {**self.options_of([*points]), **(options or {})}
+        return self._with(Grid(beta or betas, lattice or lattices, chains, ranges))
 
     def options_of(self, points: Sequence[Point]) -> dict[str, tuple[Any, ...]]:
         """Return the values that options of the action have at points, and the lists of things.
@@ -289,8 +289,10 @@ class Scan:
     def continued(self, values: Mapping[str, object]) -> Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
         members = self.members() if "configs" in values else []
-        done = max((updates_there(member.run, member.parameters) for member in members), default=0)
-        shared = self.parameters.continued(values, f"The scan {self.path}", done)
+        updates = max(
+            (updates_there(member.run, member.parameters) for member in members), default=0
+        )
+        shared = self.parameters.continued(values, f"The scan {self.path}", updates)
         return dataclasses.replace(self, parameters=shared)
 
     @classmethod
@@ -334,14 +336,14 @@ class Scan:
         self.check_place()
         return make_folder(self.path)
 
-    def unmake(self, made: Sequence[Path]) -> None:
+    def unmake(self, folders: Sequence[Path]) -> None:
         """Remove the scan if it has no runs, after an attempt that was refused."""
         remove_empty([self.jobs])
         if not any(item.is_dir() for item in self.path.iterdir()):
             log = self.path / LOG
             for file in (self.toml, self.table, self.figure, self.failed, log, self.lock):
                 file.unlink(missing_ok=True)
-            remove_empty(made)
+            remove_empty(folders)
 
     def shared(self) -> dict[str, str | int | float]:
         """Return the parameters that all runs share, without those of the grid.

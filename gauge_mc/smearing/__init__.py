@@ -68,14 +68,14 @@ def check_projection(projection: str) -> None:
 def smeared_directions(exclude: str) -> tuple[int, ...]:
     """Return the directions that are not excluded."""
     letters = "" if exclude == NOTHING else exclude
-    found = tuple(mu for mu, letter in enumerate(DIRECTIONS) if letter not in letters)
+    directions = tuple(mu for mu, letter in enumerate(DIRECTIONS) if letter not in letters)
     unknown = set(letters) - set(DIRECTIONS) or (not letters and exclude != NOTHING)
-    if unknown or len(found) < 2 or len(set(letters)) < len(letters):
+    if unknown or len(directions) < 2 or len(set(letters)) < len(letters):
         raise UsageError(
             f"The excluded directions are '{shortened(exclude)}'; choose {NOTHING}, one or two of "
             f"{', '.join(DIRECTIONS)}, such as {DIRECTIONS[-1]} or xt."
         )
-    return found
+    return directions
 
 
 def directions_in_words(directions: Sequence[int]) -> str:
@@ -267,21 +267,21 @@ def make_smearing(
 ) -> Smearing | None:
     """Return the smearing that texts such as ``ape`` or ``ape:0.2x25`` describe."""
     items = [names] if isinstance(names, str | Smearing) else list(names)
-    given = [key for key, value in values.items() if value is not None]
+    options = [key for key, value in values.items() if value is not None]
     if items == [NO_SMEARING]:
-        if given:
-            raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {NO_SMEARING}.")
+        if options:
+            raise UsageError(f"--{options[0].replace('_', '-')} is not for --smear {NO_SMEARING}.")
         return None
     if NO_SMEARING in items:
         raise UsageError(f"--smear {NO_SMEARING} excludes other smearings; leave one of them out.")
     parts = [_SmearingText.parse(item) if isinstance(item, str) else item for item in items]
     first = parts[0]
-    if given and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
-        if given[0] not in {option.name for option in SMEARINGS[first.name].options}:
-            raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {first.name}.")
+    if options and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
+        if options[0] not in {option.name for option in SMEARINGS[first.name].options}:
+            raise UsageError(f"--{options[0].replace('_', '-')} is not for --smear {first.name}.")
         raise UsageError(
-            f"--{given[0].replace('_', '-')} is for one --smear without parameters; give the "
-            f"parameters with the smearing, as in --smear {first.name}:{given[0]}=VALUE."
+            f"--{options[0].replace('_', '-')} is for one --smear without parameters; give the "
+            f"parameters with the smearing, as in --smear {first.name}:{options[0]}=VALUE."
         )
     steps = [step for part in parts for step in _steps(part, values)]
     if len(steps) == 1 and steps[0][1] is None:
@@ -317,8 +317,8 @@ class _SmearingText:
             before, after = (before, counted[1]) if colon else (counted[1], "")
         times = int(counted[2]) if counted and text not in SMEARINGS else None
         if before not in SMEARINGS:
-            known = [*SMEARINGS, NO_SMEARING]
-            raise UsageError(f"There is no smearing '{shortened(before)}'{nearest(before, known)}")
+            names = [*SMEARINGS, NO_SMEARING]
+            raise UsageError(f"There is no smearing '{shortened(before)}'{nearest(before, names)}")
         return cls(before, tuple(after.split(",")) if after else (), times)
 
     def smearing(self, values: Mapping[str, Any]) -> Smearing:

@@ -170,12 +170,12 @@ class Ape(DirectedSmearing):
 
     def __call__(self, source: Field, target: Field) -> None:
         """Write the smeared links of `source` to `target`; see `Smearing`."""
-        for slab, other in zip(source.slabs, target.slabs, strict=True):
+        for slab, smeared in zip(source.slabs, target.slabs, strict=True):
             slab.launch(
                 APE,
                 slab.whole(),
                 source=slab.buffer.address,
-                target=other.buffer.address,
+                target=smeared.buffer.address,
                 weight=self.weight,
                 directions=self.bits,
                 staples=sum(1 << mu for mu in self.along),
@@ -343,12 +343,12 @@ class Stout(DirectedSmearing):
         """Write the smeared links of `source` to `target`; see `Smearing`."""
         colours, staples = source.group.colours, 2 * (len(self.directions) - 1)
         largest = self.rho * staples * 2 * (colours - 1) / colours  # bound of the exponent's norm
-        for slab, other in zip(source.slabs, target.slabs, strict=True):
+        for slab, smeared in zip(source.slabs, target.slabs, strict=True):
             slab.launch(
                 STOUT,
                 slab.whole(),
                 source=slab.buffer.address,
-                target=other.buffer.address,
+                target=smeared.buffer.address,
                 rho=self.rho,
                 directions=self.bits,
                 factors=max(1, math.ceil(largest / MAX_NORM)),

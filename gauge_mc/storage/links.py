@@ -180,8 +180,8 @@ class Checksums:
     def __or__(self, other: Checksums) -> Checksums:
         """Return the checksums of the bytes of both."""
 
-        def both(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
-            return one[0] ^ two[0], one[1] ^ two[1]
+        def both(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+            return first[0] ^ second[0], first[1] ^ second[1]
 
         return Checksums(
             (self.word_sum + other.word_sum) & 0xFFFFFFFF,
@@ -250,17 +250,17 @@ def gather(stored: StoredLinks, t: int, block: Block, following: Block | None) -
     return links[_numbers(stored.order, stored.lattice.extents[:3], t % 2)]
 
 
-def scatter(stored: StoredLinks, t: int, own: Bytes, before: Bytes | None) -> Block:
+def scatter(stored: StoredLinks, t: int, links: Bytes, before: Bytes | None) -> Block:
     """Return the block of slice `t`, given its links and, for some orders, those before it."""
-    count = len(own)
-    block = np.empty_like(own)
+    count = len(links)
+    block = np.empty_like(links)
     extents = stored.lattice.extents[:3]
     numbers = _numbers(stored.order, extents, t % 2)
-    block[numbers[numbers < count]] = own[numbers < count]
+    block[numbers[numbers < count]] = links[numbers < count]
     if stored.order.reaches_back:
         assert before is not None
-        there = _numbers(stored.order, extents, (t - 1) % 2)
-        block[there[there >= count] - count] = before[there >= count]
+        previous = _numbers(stored.order, extents, (t - 1) % 2)
+        block[previous[previous >= count] - count] = before[previous >= count]
     return block.reshape(-1)
 
 
@@ -275,28 +275,28 @@ def checksums(stored: StoredLinks, t: int, links: Bytes) -> Checksums:
     """Return the checksums of the links of slice `t` that the file needs."""
     sites = stored.lattice.slice_sites
     words = np.ascontiguousarray(links).view(f"{stored.dtype[0]}u4").reshape(-1)
-    found = Checksums()
+    sums = Checksums()
     if WORD_SUM in stored.checksums:
-        found |= Checksums(word_sum=int(words.sum(dtype=np.uint64)) & 0xFFFFFFFF)
+        sums |= Checksums(word_sum=int(words.sum(dtype=np.uint64)) & 0xFFFFFFFF)
     if SITE_CRC in stored.checksums:
         rows = links.reshape(sites, -1)
         crcs = np.fromiter((zlib.crc32(row.data) for row in rows), np.uint32, sites)
-        found |= Checksums(site_crc=_rotated(crcs, t * sites))
+        sums |= Checksums(site_crc=_rotated(crcs, t * sites))
     if ROTATED_WORDS in stored.checksums:
         first = t * words.size
-        found |= Checksums(rotated_words=_rotated(words.astype(np.uint32), first))
-    return found
+        sums |= Checksums(rotated_words=_rotated(words.astype(np.uint32), first))
+    return sums
 
 
 def _rotated(values: NDArray[np.uint32], first: int) -> tuple[int, int]:
     """Rotate values by their numbers modulo 29 and 31, and combine them by exclusive or."""
     numbers = np.arange(first, first + len(values))
-    found = []
+    combined = []
     for period in (29, 31):
         turns = (numbers % period).astype(np.uint32)
         turned = values << turns | values >> ((np.uint32(32) - turns) & np.uint32(31))
-        found.append(int(np.bitwise_xor.reduce(turned)))
-    return found[0], found[1]
+        combined.append(int(np.bitwise_xor.reduce(turned)))
+    return combined[0], combined[1]
 
 
 def decode(stored: StoredLinks, links: Bytes) -> Matrices:
@@ -329,8 +329,8 @@ def last_row(rows: Matrices) -> Matrices:
             )
             for c in combinations(range(n), k + 1)
         }
-    others = reversed(list(combinations(range(n), n - 1)))  # without column 0, 1, ...
-    cofactors = [(-1) ** (n - 1 + j) * minors[x] for j, x in enumerate(others)]
+    columns = reversed(list(combinations(range(n), n - 1)))  # without column 0, 1, ...
+    cofactors = [(-1) ** (n - 1 + j) * minors[x] for j, x in enumerate(columns)]
     return np.stack(cofactors, axis=-1).conj()[:, np.newaxis]
 
 
@@ -367,18 +367,18 @@ def trace_sums(
     """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice."""
     x, y, z = extents
     n = links.shape[-1]
-    here, above = (link.reshape(z, y, x, 4, n, n) for link in (links, following))
+    lower, above = (link.reshape(z, y, x, 4, n, n) for link in (links, following))
 
     def ahead(direction: int, mu: int) -> Matrices:
         """Return the links along `direction` that leave the neighbours ahead along `mu`."""
         if mu == 3:
             return above[..., direction, :, :]
-        return np.roll(here[..., direction, :, :], -1, axis=2 - mu)
+        return np.roll(lower[..., direction, :, :], -1, axis=2 - mu)
 
     def plaquettes(mu: int, nu: int) -> float:
-        one = here[..., mu, :, :] @ ahead(nu, mu)
-        other = here[..., nu, :, :] @ ahead(mu, nu)
-        return float((one.real * other.real + one.imag * other.imag).sum())
+        path = lower[..., mu, :, :] @ ahead(nu, mu)
+        detour = lower[..., nu, :, :] @ ahead(mu, nu)
+        return float((path.real * detour.real + path.imag * detour.imag).sum())
 
     spatial = sum(plaquettes(mu, nu) for mu, nu in ((0, 1), (0, 2), (1, 2)))
     temporal = sum(plaquettes(mu, 3) for mu in range(3))
@@ -469,7 +469,7 @@ class Reader:
         stored: StoredLinks,
         offset: int,
         averages: Mapping[str, StatedAverage] | None = None,
-        **others: Any,
+        **fields: Any,
     ) -> Self:
         """Return the reader of a file of a format.
 
@@ -483,12 +483,12 @@ class Reader:
             Position of the links in the file, in bytes.
         averages : mapping of str to StatedAverage, optional
             Averages that the header states, by a name in `STATED`.
-        **others : object
+        **fields : object
             Further fields of the `Header`.
         """
         stated = averages or {}
-        others |= {name.replace(" ", "_"): average.value for name, average in stated.items()}
-        header = Header(format, stored.lattice, stored.group.name, stored.precision, **others)
+        fields |= {name.replace(" ", "_"): average.value for name, average in stated.items()}
+        header = Header(format, stored.lattice, stored.group.name, stored.precision, **fields)
         return cls(header, stored, offset, stated)
 
     def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:

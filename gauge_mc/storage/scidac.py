@@ -43,10 +43,10 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 def only(file: InputFile, records: list[LimeRecord], kind: str) -> LimeRecord:
     """Return the only record of a type."""
-    found = [record for record in records if record.type == kind]
-    if len(found) != 1:
-        raise file.refusal(f"it has {len(found)} {kind} records instead of one")
-    return found[0]
+    matching = [record for record in records if record.type == kind]
+    if len(matching) != 1:
+        raise file.refusal(f"it has {len(matching)} {kind} records instead of one")
+    return matching[0]
 
 
 def stated_checksum(file: InputFile, records: list[LimeRecord]) -> str:
@@ -84,10 +84,10 @@ def fields_of(file: InputFile, record: LimeRecord, root: str) -> dict[str, str]:
     try:
         tree = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        said = f"the XML of its {record.type} record is broken ({error})"
+        message = f"the XML of its {record.type} record is broken ({error})"
         readable = re.findall(r"<(\w+)>([^<>]{1,40})</\1>", text)
         values = ", ".join(f"{name} = {value}" for name, value in readable) or "nothing"
-        raise file.refusal(f"{said}, of which {values} can be read") from None
+        raise file.refusal(f"{message}, of which {values} can be read") from None
     if _local(tree.tag) != root:
         raise file.refusal(f"the XML of its {record.type} record is not a {root}")
     return {_local(child.tag): (child.text or "").strip() for child in tree}

@@ -121,7 +121,7 @@ def schedule(
         for x, count in zip(each, before, strict=True)
     ]
     order = [name for level in levels for name in level]
-    now, found = [START] * len(each), []
+    now, timeline = [START] * len(each), []
     for n, at_once in enumerate(zip_longest(*waiting)):
         kicks: dict[str, dict[int, float]] = {}
         ending: dict[int, list[tuple[int, KickAndDrift]]] = {}
@@ -131,8 +131,8 @@ def schedule(
         for number, stage in enumerate(at_once):
             if stage is None:
                 continue
-            for own in stage.shifted:
-                shifts.setdefault(tuple(own.terms), {})[number] = own
+            for shifted in stage.shifted:
+                shifts.setdefault(tuple(shifted.terms), {})[number] = shifted
             for name, size in stage.kicks:
                 kicks.setdefault(name, {})[number] = size
             kick = None if n == last else stage.gauge
@@ -145,7 +145,7 @@ def schedule(
                 step = number, KickAndDrift(kick, stage.drift.size)
                 moves.setdefault((field, target, kicked), []).append(step)
                 now[number] = target
-        found.append(
+        timeline.append(
             StageSteps(
                 start,
                 [_shifted_steps(names, shift, start) for names, shift in shifts.items()],
@@ -154,7 +154,7 @@ def schedule(
                 [ChainSteps(*key, tuple(move)) for key, move in moves.items()],
             )
         )
-    return found, tuple(now)
+    return timeline, tuple(now)
 
 
 def _shifted_steps(
@@ -167,11 +167,11 @@ def _shifted_steps(
     gauge = GAUGE in names
     moves, last = [], []
     for field in sorted({now[n] for n in kicks}):
-        own = {n: kick for n, kick in kicks.items() if now[n] == field}
-        steps = [(n, KickAndDrift(x.shift if gauge else None, 1.0)) for n, x in own.items()]
+        kicking = {n: kick for n, kick in kicks.items() if now[n] == field}
+        steps = [(n, KickAndDrift(x.shift if gauge else None, 1.0)) for n, x in kicking.items()]
         moves.append(ChainSteps(field, other(field), gauge, tuple(steps)))
-        alone = tuple((n, KickAndDrift(x.size, 0.0)) for n, x in own.items())
-        last += [ChainSteps(other(field), other(field), True, alone)] if gauge else []
+        bare = tuple((n, KickAndDrift(x.size, 0.0)) for n, x in kicking.items())
+        last += [ChainSteps(other(field), other(field), True, bare)] if gauge else []
     return ShiftedSteps(
         tuple(name for name in names if name != GAUGE),
         {n: kick.shift for n, kick in kicks.items()},
@@ -198,12 +198,12 @@ def stages(levels: Sequence[Sequence[str]], moves: Iterable[Move]) -> Iterator[K
     def stage(drift: Drift | None) -> KicksAndDrift:
         plain = [kick for kick in kicks if not kick.shift]
         acting = [(term, x.size) for x in plain for term in levels[x.level]]
-        own = [size for term, size in acting if term == GAUGE]
-        others = [x for x in acting if x[0] != GAUGE]
+        sizes = [size for term, size in acting if term == GAUGE]
+        term_kicks = [x for x in acting if x[0] != GAUGE]
         shifted = [
             ShiftedKick(levels[kick.level], kick.size, kick.shift) for kick in kicks if kick.shift
         ]
-        return KicksAndDrift(shifted, others, own[0] if own else None, drift)
+        return KicksAndDrift(shifted, term_kicks, sizes[0] if sizes else None, drift)
 
     for move in moves:
         if isinstance(move, Kick):
@@ -323,13 +323,17 @@ class ReplicaExchange:
             attempts[lower : lower + 2] = [Attempt(lower, probability, accepted)] * 2
         return attempts
 
-    def records(self, found: Sequence[Attempt | None]) -> list[tuple[Value, ...]]:
+    def records(self, attempts: Sequence[Attempt | None]) -> list[tuple[Value, ...]]:
         """Return the row of the table of every rung after a step; see `COLUMNS`."""
         rows: list[tuple[Value, ...]] = []
-        for rung, one in enumerate(found):
+        for rung, attempt in enumerate(attempts):
             row: tuple[Value, ...] = (NOBODY, 0.0, 0)
-            if one:
-                row = (one.lower + (one.lower == rung), one.probability, int(one.accepted))
+            if attempt:
+                row = (
+                    attempt.lower + (attempt.lower == rung),
+                    attempt.probability,
+                    int(attempt.accepted),
+                )
             rows.append((self.replicas[rung], *row))
         return rows
 

@@ -176,14 +176,16 @@ class _UpdateCheck:
         t = np.indices(self._shape[:-1], sparse=True)[0]
         distance = np.minimum(t, len(t) - t)  # from the first slice, around the lattice
         times = np.zeros(self._shape[:-1], int)
-        for one in self._action.update_sets(self._slab.layout.lattice):
-            after = self._updated(self._links, one)
+        for update_set in self._action.update_sets(self._slab.layout.lattice):
+            after = self._updated(self._links, update_set)
             members = _differ(after, self._links)
             # Staples may leave links where they are, but all that are updated are normalised.
-            times += _differ(self._updated(LONGER * self._links, one), LONGER * self._links)
-            self._compare(after, one, members & self._moved, members & ~self._moved, TOGETHER)
+            times += _differ(self._updated(LONGER * self._links, update_set), LONGER * self._links)
+            self._compare(
+                after, update_set, members & self._moved, members & ~self._moved, TOGETHER
+            )
             near, far = members & (distance == 0), distance > self._action.halo_depth
-            self._compare(after, one, far, near, BEYOND)
+            self._compare(after, update_set, far, near, BEYOND)
             self._compare_values(after)
         if (times != 1).any():
             raise self._error(NOT_ONCE)
@@ -191,14 +193,14 @@ class _UpdateCheck:
     def _compare(
         self,
         after: NDArray[Any],
-        one: UpdateSet,
+        update_set: UpdateSet,
         moved: NDArray[np.bool_],
         compared: NDArray[np.bool_],
         fault: str,
     ) -> None:
         """Replace some links, and compare others after the update with what they were before."""
         links = np.where(moved[..., None], self._others, self._links)
-        if (_differ(self._updated(links, one), after) & compared).any():
+        if (_differ(self._updated(links, update_set), after) & compared).any():
             raise self._error(fault)
 
     def _compare_values(self, after: NDArray[Any]) -> None:
@@ -244,16 +246,16 @@ class _UpdateCheck:
         rows = stored_reals(self._slab, unitary)
         return rows[random.integers(MATRICES, size=self._shape[:-1])]
 
-    def _updated(self, links: NDArray[Any], one: UpdateSet) -> NDArray[Any]:
+    def _updated(self, links: NDArray[Any], update_set: UpdateSet) -> NDArray[Any]:
         """Return links after the update of a set."""
         slab = self._slab
         write_links(slab, links)
-        slab.launch(self._kernel, whole(slab, one), *self._choices, **self._values)
+        slab.launch(self._kernel, whole(slab, update_set), *self._choices, **self._values)
         layout, nbytes = slab.layout, links.nbytes
         shape = _in_memory(slab, links).shape
-        found = slab.device.read(slab.buffer, 0, nbytes).view(layout.real).reshape(shape)
+        reals = slab.device.read(slab.buffer, 0, nbytes).view(layout.real).reshape(shape)
         together = layout.packet_bytes
-        return (found.swapaxes(3, 4) if together else found.swapaxes(4, 5)).reshape(self._shape)
+        return (reals.swapaxes(3, 4) if together else reals.swapaxes(4, 5)).reshape(self._shape)
 
 
 def links_shape(slab: Slab) -> tuple[int, ...]:
@@ -441,8 +443,8 @@ class _ForceCheck:
 
     def _set_to_one(self) -> None:
         """Set all links to 1."""
-        one = stored_reals(self._slab, np.eye(self._slab.group.colours, dtype=complex)[None])
-        write_links(self._slab, np.broadcast_to(one[0], links_shape(self._slab)))
+        identity = stored_reals(self._slab, np.eye(self._slab.group.colours, dtype=complex)[None])
+        write_links(self._slab, np.broadcast_to(identity[0], links_shape(self._slab)))
 
     def _given(self, kick: float, drift: float) -> dict[str, Any]:
         """Return arguments of the kernels of trajectories, for any choice of replicas."""
@@ -465,20 +467,24 @@ class _ForceCheck:
         largest = self._largest.address(0)
         links = {"links": slab.buffer.address, "largest": largest}
         sums.launch(KICK, {**links, **self._given(size, 0.0)})
-        found = sums.by_block()
-        return Energy.of(found[..., 0]), exact_sum(found[..., 1])
+        totals = sums.by_block()
+        return Energy.of(totals[..., 0]), exact_sum(totals[..., 1])
 
     def _move(self, size: float) -> Field:
         """Return the links after a drift."""
         drift = size * self._unit
-        slab, target, given = self._slab, self._moved.slabs[0], self._given(0.0, drift)
-        given |= {"source": slab.buffer.address, "target": target.buffer.address, "drift": drift}
-        slab.launch(KICK_AND_DRIFT, slab.whole(), *self._choices, **given)
+        slab, target, arguments = self._slab, self._moved.slabs[0], self._given(0.0, drift)
+        arguments |= {
+            "source": slab.buffer.address,
+            "target": target.buffer.address,
+            "drift": drift,
+        }
+        slab.launch(KICK_AND_DRIFT, slab.whole(), *self._choices, **arguments)
         return self._moved
 
     def _value(self, links: Field) -> Energy:
-        (found,) = gauge_actions(links, [self._coupling])
-        return found
+        (energy,) = gauge_actions(links, [self._coupling])
+        return energy
 
     def _first_forces(self) -> bytes:
         """Return the forces in the first time slice."""
@@ -555,14 +561,14 @@ class _TermCheck(_ForceCheck):
 
     def _value(self, links: Field) -> Energy:
         self._seen.take(links)
-        (found,) = self._monomial.actions(Failures())
-        return found
+        (energy,) = self._monomial.actions(Failures())
+        return energy
 
     def _kick(self, momenta: NDArray[Any], size: float) -> tuple[Energy, float]:
         self._seen.take(self._links)
         self._set_momenta(momenta)
-        found = self._monomial.kick(self._force, self._momenta, {0: size}, Failures())[0]
-        return found.kinetic, found.mean**2 * self._links.lattice.links
+        force = self._monomial.kick(self._force, self._momenta, {0: size}, Failures())[0]
+        return force.kinetic, force.mean**2 * self._links.lattice.links
 
 
 def _own_slices(slab: Slab) -> NDArray[np.uint8]:

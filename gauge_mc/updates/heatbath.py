@@ -88,13 +88,15 @@ def heatbath_sweep(
     coefficients = couplings[0].coefficients(field.group)
     memory: tuple[Buffer, ...] = ()
     if several:
-        own = couplings_in_memory(field, HEATBATH, (*action.choices, *choices), couplings)
-        memory = (keys_in_memory(field, randoms), own)
+        actions_memory = couplings_in_memory(
+            field, HEATBATH, (*action.choices, *choices), couplings
+        )
+        memory = (keys_in_memory(field, randoms), actions_memory)
 
     def values(number: int) -> dict[str, object]:
         keys, actions = (x.address for x in memory) if memory else (None, None)
-        given = {"stream": first.stream(number), "action": coefficients}
-        return {**given, "keys": keys, "actions": actions}
+        shared = {"stream": first.stream(number), "action": coefficients}
+        return {**shared, "keys": keys, "actions": actions}
 
     return sweep_of(field, HEATBATH, action, choices, values, key, memory)
 

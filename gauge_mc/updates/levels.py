@@ -84,30 +84,30 @@ class Integrator:
         return [_scaled(move, length, steps) for move in moves]
 
 
-def _scaled(one: Move, length: float, steps: int) -> Move:
+def _scaled(move: Move, length: float, steps: int) -> Move:
     """Return a part of one of the steps of a trajectory."""
-    scaled = replace(one, size=one.size * length / steps)
+    scaled = replace(move, size=move.size * length / steps)
     if isinstance(scaled, Kick) and scaled.shift:
         step = length / steps
         return replace(scaled, shift=scaled.shift * (step * step))
     return scaled
 
 
-def check_symmetric(one: Integrator) -> None:
+def check_symmetric(integrator: Integrator) -> None:
     """Refuse an integrator whose step is not reversible, or is not a step of size 1.
 
     Kicks with a shift stand between drifts, so that they are never joined to others.
     """
-    if one.step != one.step[::-1]:
+    if integrator.step != integrator.step[::-1]:
         raise ValueError("has a step that does not read the same backwards")
-    shifted = [isinstance(move, Kick) and bool(move.shift) for move in one.step]
-    for before, now in zip((None, *one.step), shifted, strict=False):
+    shifted = [isinstance(move, Kick) and bool(move.shift) for move in integrator.step]
+    for before, now in zip((None, *integrator.step), shifted, strict=False):
         if now and not isinstance(before, Drift):
             raise ValueError("has a kick with a shift that is not between two drifts")
-    if sum(shifted) == sum(isinstance(move, Kick) for move in one.step):
+    if sum(shifted) == sum(isinstance(move, Kick) for move in integrator.step):
         raise ValueError("has no kick without a shift")
     for kind in (Kick, Drift):
-        total = math.fsum(move.size for move in one.step if isinstance(move, kind))
+        total = math.fsum(move.size for move in integrator.step if isinstance(move, kind))
         if not math.isclose(total, 1):
             raise ValueError(f"has a step whose {kind.__name__.lower()}s add up to {total:g}")
 
@@ -253,22 +253,22 @@ class StepTuner:
         """Number of steps of the next trajectory."""
         return self._fixed or int(self._numbers["steps"])
 
-    def take(self, change: float, done: int) -> None:
+    def take(self, change: float, update: int) -> None:
         """Take the change of the energy in a trajectory."""
-        if self._fixed or done > self.updates:
+        if self._fixed or update > self.updates:
             return
         numbers = self._numbers
         size = min(abs(change), LARGEST_CHANGE) if math.isfinite(change) else LARGEST_CHANGE
         numbers["trajectories"] += 1
         numbers["squares"] += size * size
-        last = done == self.updates
-        if done & (done - 1) == 0 or (last and numbers["trajectories"] >= WINDOW):
+        last = update == self.updates
+        if update & (update - 1) == 0 or (last and numbers["trajectories"] >= WINDOW):
             mean = math.sqrt(1 + numbers["squares"] / numbers["trajectories"]) - 1
             factor = power(mean / self._goal, self._power) if mean else 0.0
             low, high = FACTORS
-            wanted = math.ceil(self.steps * min(max(factor, low), high))
-            chosen = min(max(wanted, self._least), max(MOST, self._least))
-            numbers.update(steps=chosen, trajectories=0, squares=0.0)
+            ideal = math.ceil(self.steps * min(max(factor, low), high))
+            steps = min(max(ideal, self._least), max(MOST, self._least))
+            numbers.update(steps=steps, trajectories=0, squares=0.0)
 
 
 @cache
@@ -401,22 +401,22 @@ class TimeScales:
 
     def _nested(self, length: float, steps: Sequence[int], level: int) -> Iterator[Move]:
         """Yield the moves of a level and of those below it."""
-        for one in self.integrators[level].trajectory(length, steps[level]):
-            if isinstance(one, Kick):
-                yield replace(one, level=level)
+        for move in self.integrators[level].trajectory(length, steps[level]):
+            if isinstance(move, Kick):
+                yield replace(move, level=level)
             elif level + 1 < len(steps):
-                yield from self._nested(one.size, steps, level + 1)
+                yield from self._nested(move.size, steps, level + 1)
             else:
-                yield one
+                yield move
 
 
 def _joined(moves: Iterable[Move], acting: Collection[int]) -> Iterator[Move]:
     """Join neighbouring drifts, and kicks of a level, because kicks commute with each other."""
-    left = (move for move in moves if isinstance(move, Drift) or move.level in acting)
-    for kind, group in groupby(left, type):
+    active = (move for move in moves if isinstance(move, Drift) or move.level in acting)
+    for kind, group in groupby(active, type):
         sizes: dict[tuple[int, float], float] = {}
-        for one in group:
-            key = (one.level, one.shift) if isinstance(one, Kick) else (0, 0.0)
-            sizes[key] = sizes.get(key, 0.0) + one.size
+        for step in group:
+            key = (step.level, step.shift) if isinstance(step, Kick) else (0, 0.0)
+            sizes[key] = sizes.get(key, 0.0) + step.size
         for (level, shift), size in sorted(sizes.items()):
             yield Kick(size, level, shift) if kind is Kick else Drift(size)

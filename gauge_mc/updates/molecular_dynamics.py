@@ -196,8 +196,8 @@ class MovingChains:
             probability, accepted = decided(change, drawn[n].uniform, step, self.tuners[n])
             action, kinetic = float(after[n] if accepted else before[n]), float(force.kinetic)
             counts, measured = self._iterations(n), self._measured(n)
-            found = change, accepted, probability, steps, action, kinetic, force, counts, measured
-            outcomes.append(Outcome(*found))
+            outcome = change, accepted, probability, steps, action, kinetic, force, counts, measured
+            outcomes.append(Outcome(*outcome))
         return outcomes, after
 
     def _fail(self, n: int, reason: str, drawn: Draw, before: Energy) -> Outcome:
@@ -207,8 +207,8 @@ class MovingChains:
         numbers[FAILURES] = numbers.get(FAILURES, 0) + 1
         tuner.take(math.inf, self.randoms[n].step)
         action, kinetic = float(before), float(drawn.kinetic)
-        own = self._iterations(n), self._measured(n)
-        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, *own)
+        counts = self._iterations(n), self._measured(n)
+        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, *counts)
 
     def _iterations(self, n: int) -> list[int]:
         """Return the numbers of iterations of the terms of a chain."""
@@ -222,8 +222,10 @@ class MovingChains:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""
         if steps not in self._plans:
             self._plans.clear()
-            made = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
-            self._plans[steps] = self.dynamics.plan(self.levels, [made[step] for step in steps])
+            trajectories = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
+            self._plans[steps] = self.dynamics.plan(
+                self.levels, [trajectories[step] for step in steps]
+            )
         return self._plans[steps]
 
 
@@ -329,8 +331,8 @@ class _Notes:
 
     def wait(self) -> None:
         """Wait for kicks that have begun."""
-        for one in self._begun:
-            self.take(GAUGE, one())
+        for kick in self._begun:
+            self.take(GAUGE, kick())
         self._begun = []
 
     def forces(self, failures: Failures) -> list[Forces | None]:
@@ -363,7 +365,7 @@ class MolecularDynamics:
         Functions that return the other terms of the action, given their links.
     replicas : Choice, optional
         See `GaugeMonomial`.
-    other : MolecularDynamics, optional
+    sharing : MolecularDynamics, optional
         Dynamics of as many other chains, whose memory and terms are used in turn.
 
     Attributes
@@ -386,11 +388,13 @@ class MolecularDynamics:
         randoms: Sequence[Random],
         make: Sequence[Callable[[TermLinks], Monomial]] = (),
         replicas: Choice | None = None,
-        other: MolecularDynamics | None = None,
+        sharing: MolecularDynamics | None = None,
     ) -> None:
         self.gauge = GaugeMonomial(couplings, field, replicas)
         self._randoms = tuple(randoms)
-        self._memory: _TrajectoryMemory = other._memory if other else _TrajectoryMemory(field, make)
+        self._memory: _TrajectoryMemory = (
+            sharing._memory if sharing else _TrajectoryMemory(field, make)
+        )
         self._fields = (*self._memory.fields, field)
         several = self.gauge.replicas == MANY_REPLICAS
         self._keys = keys_in_memory(field, randoms) if several else None
@@ -430,8 +434,8 @@ class MolecularDynamics:
         begun = {now: begin_actions(self._fields[now], couplings, str(now)) for now in {*ends}}
 
         def actions() -> list[Energy]:
-            found = {now: x() for now, x in begun.items()}
-            return [found[now][n] for n, now in enumerate(ends)]
+            energies = {now: x() for now, x in begun.items()}
+            return [energies[now][n] for n, now in enumerate(ends)]
 
         return actions
 
@@ -465,10 +469,10 @@ class MolecularDynamics:
         self, levels: Sequence[Sequence[str]], trajectories: Sequence[Iterable[Move]]
     ) -> TrajectoryPlan:
         """Prepare the launches of trajectories."""
-        done, ends = schedule(levels, trajectories)
-        steps = [*dict.fromkeys(n for x in done for n in x.steps)]
+        scheduled, ends = schedule(levels, trajectories)
+        steps = [*dict.fromkeys(n for x in scheduled for n in x.steps)]
         memory = self.gauge.in_memory(self._fields[START], steps)
-        moves = {step: [*self._moves(step, memory)] for x in done for step in x.moves}
+        moves = {step: [*self._moves(step, memory)] for x in scheduled for step in x.moves}
         stages = [
             TrajectoryStage(
                 y,
@@ -476,7 +480,7 @@ class MolecularDynamics:
                 [self._kick(step, memory) for step in y.last],
                 [launch for step in y.moves for launch in moves[step]],
             )
-            for y in done
+            for y in scheduled
         ]
         return TrajectoryPlan(ends, memory, stages)
 
@@ -539,12 +543,12 @@ class MolecularDynamics:
             return
         slab, pairs = links.slabs[0], [*zip(accepted, ends, strict=True)]
         for now, source in enumerate(self._memory.fields):
-            chosen = np.array([n for n, pair in enumerate(pairs) if pair == (True, now)], INDEX)
-            if chosen.size:
+            numbers = np.array([n for n, pair in enumerate(pairs) if pair == (True, now)], INDEX)
+            if numbers.size:
                 offset = now * self.chains * INDEX.itemsize
-                slab.device.write(self._accepted, offset, chosen.view(np.uint8))
+                slab.device.write(self._accepted, offset, numbers.view(np.uint8))
                 fields = {"source": source.slabs[0].buffer.address, "target": slab.buffer.address}
-                some, replicas = range(chosen.size), self._accepted.address + offset
+                some, replicas = range(numbers.size), self._accepted.address + offset
                 slab.launch(COPY_REPLICAS, slab.whole(some=some), **fields, replicas=replicas)
 
     @cached_property
@@ -568,9 +572,9 @@ class MolecularDynamics:
 
     def _kick(self, steps: ChainSteps, memory: StepsInMemory) -> Callable[[], BegunKick]:
         """Return a call that begins kicks of some chains with the gauge force, which is wanted."""
-        own, address = self._memory, memory.addresses[steps]
-        given = self._fields[steps.source], own.momenta, steps, address, own.largest
-        return partial(self.gauge.begin_kick, *given)
+        shared, address = self._memory, memory.addresses[steps]
+        arguments = self._fields[steps.source], shared.momenta, steps, address, shared.largest
+        return partial(self.gauge.begin_kick, *arguments)
 
     def _moves(
         self, steps: ChainSteps, memory: StepsInMemory, algebra: AlgebraField | None = None
@@ -589,9 +593,9 @@ class MolecularDynamics:
     def _copies(self, target: Field, source: Field, numbers: Sequence[int]) -> Iterator[Launch]:
         """Yield calls that copy the links of some chains, one for all neighbours."""
         for some in _neighbours(numbers):
-            whole = len(some) == self.chains
+            complete = len(some) == self.chains
             pair = target, source
-            to, of = pair if whole else (x.part(some.start, len(some)) for x in pair)
+            to, of = pair if complete else (x.part(some.start, len(some)) for x in pair)
             yield partial(to.copy, of)
 
     def _bare_drifts(
@@ -603,8 +607,8 @@ class MolecularDynamics:
         """
         for size in dict.fromkeys(step.drift for _, step in steps.moves):
             for some in _neighbours([n for n, step in steps.moves if step.drift == size]):
-                for slab, own in zip(links.slabs, algebra.slabs, strict=True):
-                    fields = {"links": slab.buffer.address, "momenta": own.buffer.address}
+                for slab, momenta in zip(links.slabs, algebra.slabs, strict=True):
+                    fields = {"links": slab.buffer.address, "momenta": momenta.buffer.address}
                     over = slab.whole(some=some)
                     arguments = slab.arguments(DRIFT, over, **fields, drift=size)
                     yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
@@ -613,8 +617,8 @@ class MolecularDynamics:
 def _neighbours(numbers: Iterable[int]) -> Iterator[range]:
     """Yield the ranges of consecutive numbers among ascending ones."""
     for _, group in groupby(enumerate(numbers), lambda x: x[1] - x[0]):
-        own = [n for _, n in group]
-        yield range(own[0], own[-1] + 1)
+        consecutive = [n for _, n in group]
+        yield range(consecutive[0], consecutive[-1] + 1)
 
 
 class _TrajectoryMemory:

@@ -49,13 +49,13 @@ def begin_momenta(
         raise UsageError(f"Momenta are those of SU(N), but {group.label} is another group.")
     choices = (first.choice, MANY_REPLICAS if keys else ONE_REPLICA)
     sums = [SlabSums(slab, 2, 1, choices=choices, scratch=MOMENTA.name) for slab in momenta.slabs]
-    for n, one in enumerate(sums):
-        values = {"momenta": one.slab.buffer.address, "stream": first.stream(n)}
-        one.launch(MOMENTA, values | {"keys": keys.address if keys else None})
+    for n, slab_sums in enumerate(sums):
+        values = {"momenta": slab_sums.slab.buffer.address, "stream": first.stream(n)}
+        slab_sums.launch(MOMENTA, values | {"keys": keys.address if keys else None})
 
     def drawn() -> list[Draw]:
-        found = replica_sums(momenta.devices, sums, len(randoms))
-        return [Draw(Energy.of(x[..., 0]), float(x[..., 1].sum())) for x in found]
+        totals = replica_sums(momenta.devices, sums, len(randoms))
+        return [Draw(Energy.of(x[..., 0]), float(x[..., 1].sum())) for x in totals]
 
     return drawn
 
@@ -144,5 +144,5 @@ def replica_sums(
     devices: DeviceGroup, sums: Sequence[SlabSums], replicas: int
 ) -> NDArray[np.float64]:
     """Return the sums of `block_sums` for each replica."""
-    found = block_sums(devices, sums)
-    return found.reshape(replicas, -1, *found.shape[1:])
+    blocks = block_sums(devices, sums)
+    return blocks.reshape(replicas, -1, *blocks.shape[1:])

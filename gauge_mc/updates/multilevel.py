@@ -433,8 +433,8 @@ class MultilevelAverages:
         """Average the operators of the thinnest slabs over all lines."""
         inner, slab = self._levels[-1], memory.slab
         lines = {"lines": memory.lines.address, "stride": memory.lines_bytes, "count": inner.values}
-        made = {"thickness": inner.thickness, "operators": memory.operators.address}
-        slab.launch(TWO_LINKS, _slabs(slab, inner), **lines, end=vector, **made)
+        outputs = {"thickness": inner.thickness, "operators": memory.operators.address}
+        slab.launch(TWO_LINKS, _slabs(slab, inner), **lines, end=vector, **outputs)
 
     def _add(self, memory: _SlabMemory, number: int, first: bool) -> None:
         """Add products of operators to the averages of the thick slabs."""
@@ -482,9 +482,9 @@ def check_means(group: Group, coupling: Coupling) -> None:
     factor, largest = coupling.action.anisotropy, group.largest_mean_beta
     beta = coupling.beta * factor
     if beta > largest:
-        what = "beta" if factor == 1 else "beta times the anisotropy"
+        quantity = "beta" if factor == 1 else "beta times the anisotropy"
         raise UsageError(
-            f"The means of links of {group} are computed for {what} up to {largest:.3g}, not "
+            f"The means of links of {group} are computed for {quantity} up to {largest:.3g}, not "
             f"{beta:g}; leave out multihit."
         )
 

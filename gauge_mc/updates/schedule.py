@@ -129,9 +129,9 @@ def order_alone(slab: Slab, action: Action, wavefront: Wavefront | None) -> list
     ]
 
 
-def _moved(one: ctypes.Structure, t: int, replicas: int) -> ctypes.Structure:
+def _moved(region: ctypes.Structure, t: int, replicas: int) -> ctypes.Structure:
     """Return work on one replica as work on some replicas, the first of which begins at slice t."""
-    moved: Any = type(one).from_buffer_copy(one)
+    moved: Any = type(region).from_buffer_copy(region)
     moved.t_begin += t
     moved.slices *= replicas
     return cast(ctypes.Structure, moved)
@@ -145,24 +145,26 @@ def _replicas_in_cache(slab: Slab) -> int:
     return max(1, int(CACHE_SHARE / 2 * cache) // (slab.slice_bytes * layout.slices))
 
 
-def _boundary_first(slab: Slab, one: UpdateSet, depth: int) -> Stage:
+def _boundary_first(slab: Slab, update_set: UpdateSet, depth: int) -> Stage:
     # One launch cannot work on several slices at both ends.
     if depth > 1 or slab.layout.slices == 2:
-        return Stage((whole(slab, one),), one)
-    boundary, interior = (of(one.parity, one.mu) for of in (slab.boundary, slab.interior))
-    return Stage((boundary,), one, (interior,))
+        return Stage((whole(slab, update_set),), update_set)
+    boundary, interior = (
+        of(update_set.parity, update_set.mu) for of in (slab.boundary, slab.interior)
+    )
+    return Stage((boundary,), update_set, (interior,))
 
 
-def whole(slab: Slab, one: UpdateSet) -> ctypes.Structure:
+def whole(slab: Slab, update_set: UpdateSet) -> ctypes.Structure:
     """Return the work on an update set in all time slices of a replica.
 
     If all lanes have the same colours, a launch visits only rows of sites; see
     ``cuda_src/update/colours.h``.
     """
-    rows = one.rows if _lanes_share(slab, one.colours) else None
-    parity = 0 if rows else one.parity
-    places = 0, 1, slab.layout.slices, parity, one.mu
-    return work(*places, colour=one.colour, colours=one.colours, rows=rows or (1, 1))
+    rows = update_set.rows if _lanes_share(slab, update_set.colours) else None
+    parity = 0 if rows else update_set.parity
+    places = 0, 1, slab.layout.slices, parity, update_set.mu
+    return work(*places, colour=update_set.colour, colours=update_set.colours, rows=rows or (1, 1))
 
 
 def _lanes_share(slab: Slab, colours: int) -> bool:
@@ -215,16 +217,16 @@ def fitting_wavefront(slab: Slab, cache: int, least_slots: int = 1) -> Wavefront
     if slab.slice_bytes * layout.slices <= cache / 2:
         return None
     best, least = None, 1.0  # without blocking, an update reads the field once
-    for one in (Wavefront(n, thick) for n in DEPTHS for thick in range(planes, 0, -1)):
+    for wavefront in (Wavefront(n, thick) for n in DEPTHS for thick in range(planes, 0, -1)):
         # A wavefront needs one more slice and one more plane on both sides. Every block reads again
         # depth + 1 planes of the block before it, half of which are in the cache on average.
-        again = 0 if one.planes == planes else (one.depth + 1) / 2
-        traffic = (1 + again / one.planes) / one.depth
-        part = min(one.planes + 2, planes) / planes
-        fits = (one.depth + 2) * slab.slice_bytes * part <= room
-        enough = one.planes * layout.slots >= least_slots * planes
+        again = 0 if wavefront.planes == planes else (wavefront.depth + 1) / 2
+        traffic = (1 + again / wavefront.planes) / wavefront.depth
+        part = min(wavefront.planes + 2, planes) / planes
+        fits = (wavefront.depth + 2) * slab.slice_bytes * part <= room
+        enough = wavefront.planes * layout.slots >= least_slots * planes
         if fits and enough and traffic < least:
-            best, least = one, traffic
+            best, least = wavefront, traffic
     return best
 
 
@@ -248,9 +250,9 @@ def order_between_exchanges(
     for first in range(0, len(sets), wavefront.depth):
         together = sets[first : first + wavefront.depth]
         order.append(list(_front(slab, together, wavefront, slices)))
-        for k, one in enumerate(together[1:], 1):
-            left = (t for t in range(slices) if not k <= t < slices - k)
-            order.append([work(t, 1, 1, one.parity, one.mu) for t in left])
+        for k, update_set in enumerate(together[1:], 1):
+            rest = (t for t in range(slices) if not k <= t < slices - k)
+            order.append([work(t, 1, 1, update_set.parity, update_set.mu) for t in rest])
     return order
 
 
@@ -267,13 +269,13 @@ def _front(
     lag = LAG if wavefront.planes < planes else 0
     for low in range(0, planes + lag * (wavefront.depth - 1), wavefront.planes):
         for front in range(fronts):
-            for k, one in enumerate(sets):
+            for k, update_set in enumerate(sets):
                 if not 0 <= front - LAG * k < slices:
                     continue
                 t, begin = (front - k) % slices, low - lag * k
                 blocks = _wrapped(begin, begin + wavefront.planes, lag // 2 * k % planes, planes)
                 for z, count in blocks:
-                    yield work(t, 1, 1, one.parity, one.mu, z * slots, count * slots)
+                    yield work(t, 1, 1, update_set.parity, update_set.mu, z * slots, count * slots)
 
 
 def _wrapped(begin: int, end: int, shift: int, planes: int) -> Iterator[tuple[int, int]]:

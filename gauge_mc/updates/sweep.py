@@ -96,24 +96,24 @@ def search(first: Plan, wavefronts: Sequence[Wavefront | None], fewer: bool) -> 
         threads = first.threads // 2
         while threads >= 1:
             plan = replace(first, threads=threads)
-            taken = yield plan
-            if taken > FEWER * least:
+            seconds = yield plan
+            if seconds > FEWER * least:
                 break
-            if taken < WORTHWHILE * least:
-                best, least = plan, taken
+            if seconds < WORTHWHILE * least:
+                best, least = plan, seconds
             threads //= 2
         for threads in (3 * best.threads // 4, 3 * best.threads // 2):
             if best.threads > 2 and threads <= first.threads:
                 plan = replace(first, threads=threads)
-                taken = yield plan
-                if taken < WORTHWHILE * least:
-                    best, least = plan, taken
+                seconds = yield plan
+                if seconds < WORTHWHILE * least:
+                    best, least = plan, seconds
     for wavefront in wavefronts:
         if wavefront != first.wavefront:
             plan = replace(best, wavefront=wavefront)
-            taken = yield plan
-            if taken < WORTHWHILE * least:
-                best, least = plan, taken
+            seconds = yield plan
+            if seconds < WORTHWHILE * least:
+                best, least = plan, seconds
     return best
 
 
@@ -159,23 +159,23 @@ class Planner:
         """Carry out sweeps."""
         if not self._decided and self._search is None:
             self._begin()
-        done = 0
-        while self._search is not None and done < sweeps:
+        count = 0
+        while self._search is not None and count < sweeps:
             self._device.use_threads(self.plan.threads)
             began = time.perf_counter()
-            carry_out(self.plan, done, 1)
+            carry_out(self.plan, count, 1)
             self._take_time(time.perf_counter() - began)
-            done += 1
-        if done < sweeps:
+            count += 1
+        if count < sweeps:
             self._device.use_threads(self.plan.threads)
-            carry_out(self.plan, done, sweeps - done)
+            carry_out(self.plan, count, sweeps - count)
 
     def _begin(self) -> None:
         """Begin to search, unless the plan is known or another sweep finds the threads first."""
         lattice, most = self._lattice, self._device.threads
-        known = lattice.plans.get(self._key)
-        if known:
-            self.plan, self._decided = known, True
+        plan = lattice.plans.get(self._key)
+        if plan:
+            self.plan, self._decided = plan, True
         elif lattice.threads is not None:
             self.plan = replace(self.plan, threads=lattice.threads)
             self._start(fewer=False)
@@ -226,8 +226,8 @@ def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
     caches = device.cache_bytes, device.cache_bytes // 2, device.own_cache_bytes
     # If the caches hold the whole slab, no order of work makes it faster.
     fits = 2 * slab.slice_bytes * slab.layout.slices <= device.own_cache_bytes
-    found = [] if fits else [fitting_wavefront(slab, room) for room in caches]
-    return list(dict.fromkeys([best_wavefront(slab), *found, None]))
+    fitting = [] if fits else [fitting_wavefront(slab, room) for room in caches]
+    return list(dict.fromkeys([best_wavefront(slab), *fitting, None]))
 
 
 class _LatticePlans:
@@ -399,7 +399,7 @@ class SlabSweep:
         The compile-time choices other than the group.
     stages : list of Stage
         The work between halo exchanges, in order.
-    alone : Action or None
+    action : Action or None
         The action, if the slab has no neighbours and a planner may change the order of work.
     values : mapping
         The kernel's other arguments, ``halo`` among them.
@@ -411,7 +411,7 @@ class SlabSweep:
         kernel: Kernel,
         choices: tuple[Choice, ...],
         stages: list[Stage],
-        alone: Action | None,
+        action: Action | None,
         values: Mapping[str, Any],
     ) -> None:
         self.stages = stages
@@ -432,9 +432,9 @@ class SlabSweep:
 
         self._planner: Planner | None = None
         device = slab.device
-        if alone is not None and isinstance(device, ThreadedDevice) and device.synchronous:
-            self._planner = Planner(slab, kernel, variant, allows_wavefronts(alone))
-            self._steps_with = cache(lambda wave: steps(order_alone(slab, alone, wave)))
+        if action is not None and isinstance(device, ThreadedDevice) and device.synchronous:
+            self._planner = Planner(slab, kernel, variant, allows_wavefronts(action))
+            self._steps_with = cache(lambda wave: steps(order_alone(slab, action, wave)))
         self._calls: dict[int, Launch] = {}
         self._main = steps(work for stage in stages for work in stage.main)
         self._side = steps(work for stage in stages for work in stage.side)

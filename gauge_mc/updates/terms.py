@@ -56,8 +56,8 @@ class TermLinks:
     def refresh(self) -> None:
         """Update the halos, and let all that is prepared see the links, which have changed."""
         self.field.exchange_halo(None)
-        for one in self._prepared.values():
-            one.refresh()
+        for reader in self._prepared.values():
+            reader.refresh()
 
     def prepared(self, key: object, prepare: Callable[[], T]) -> T:
         """Return what terms prepare from the links, the same for the same key."""
@@ -195,9 +195,9 @@ class NamedMonomial(OptionItem):
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """Return the name, the level, and the options of all monomials."""
-        known = named_monomials()
-        name = Option("monomial", str, "Name of the monomial.", choices=tuple(known))
-        owners = [(f"the monomial {name}", x.options) for name, x in known.items()]
+        monomials = named_monomials()
+        name = Option("monomial", str, "Name of the monomial.", choices=tuple(monomials))
+        owners = [(f"the monomial {name}", x.options) for name, x in monomials.items()]
         return (name, LEVEL, *(merged(owners)))
 
     def check(self) -> None:
@@ -210,12 +210,12 @@ class NamedMonomial(OptionItem):
                 f"{self.flag} {self.monomial} is a term of every run or of its quarks; choose it "
                 f"with --{MONOMIALS[self.monomial].chosen_by}."
             )
-        own = {option.name: option for option in MONOMIALS[self.monomial].options}
-        for name in sorted(self.given - {"monomial", LEVEL.name} - own.keys()):
+        options = {option.name: option for option in MONOMIALS[self.monomial].options}
+        for name in sorted(self.given - {"monomial", LEVEL.name} - options.keys()):
             raise UsageError(f"{self.flag} {self.monomial} has no option {name}; leave it out.")
-        for name, one in own.items():
+        for name, entry in options.items():
             if self.values.get(name) is None:
-                raise UsageError(f"{self.flag} {self.monomial} needs {name}: {one.help}")
+                raise UsageError(f"{self.flag} {self.monomial} needs {name}: {entry.help}")
 
     @property
     def own_values(self) -> dict[str, object]:
@@ -227,16 +227,16 @@ class NamedMonomial(OptionItem):
 
 def monomial_terms(named: Sequence[NamedMonomial], levels: int) -> Iterator[RunMonomial]:
     """Yield the terms that the user names."""
-    for n, one in enumerate(named):
-        if one.level >= levels:
+    for n, choice in enumerate(named):
+        if choice.level >= levels:
             raise UsageError(
-                f"{one.flag} {one.monomial} asks for level {one.level}, but the last one is "
-                f"{levels - 1}; add it to --levels, whose first one is 0."
+                f"{choice.flag} {choice.monomial} asks for level {choice.level}, but the last one "
+                f"is {levels - 1}; add it to --levels, whose first one is 0."
             )
-        kind, before = MONOMIALS[one.monomial], [x.monomial for x in named[:n]]
-        again = before.count(one.monomial)
-        title = one.monomial.replace("-", "_") + (str(again + 1) if again else "")
-        yield RunMonomial(title, one.level, kind, partial(_made, kind, title, one.own_values))
+        kind, before = MONOMIALS[choice.monomial], [x.monomial for x in named[:n]]
+        again = before.count(choice.monomial)
+        title = choice.monomial.replace("-", "_") + (str(again + 1) if again else "")
+        yield RunMonomial(title, choice.level, kind, partial(_made, kind, title, choice.own_values))
 
 
 def weights() -> tuple[str, ...]:
@@ -247,8 +247,8 @@ def weights() -> tuple[str, ...]:
 def terms_of_action(values: Mapping[str, Any], levels: int) -> list[RunMonomial]:
     """Return the terms of the action besides the gauge action, by the values of options."""
     kinds = [(kind, values[name]) for name, kind in ACTION_TERMS.items() if values.get(name)]
-    found = [term for kind, x in kinds for term in kind.terms(x, levels)]
-    return [*found, *monomial_terms(values[NamedMonomial.option], levels)]
+    terms = [term for kind, x in kinds for term in kind.terms(x, levels)]
+    return [*terms, *monomial_terms(values[NamedMonomial.option], levels)]
 
 
 def _made(

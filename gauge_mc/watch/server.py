@@ -174,15 +174,15 @@ def style() -> str:
     return "\n".join([*map(asset, STYLES), asset("assets/live.css", OWN)])
 
 
-def parts_of(found: LiveSnapshot) -> Parts:
+def parts_of(snapshot: LiveSnapshot) -> Parts:
     """Return the parts of the page of a run or a scan, by name."""
-    parts = {TROUBLE: _part(TROUBLE), "state": _state(found)}
-    every = [*found.warnings]
-    if found.is_scan:
-        every += [f"{run.name}: {words}" for run in found.runs for words in run.warnings]
+    parts = {TROUBLE: _part(TROUBLE), "state": _state(snapshot)}
+    every = [*snapshot.warnings]
+    if snapshot.is_scan:
+        every += [f"{run.name}: {words}" for run in snapshot.runs for words in run.warnings]
     cautions = [element("p", words, class_="caution") for words in every]
     parts["warnings"] = _part("warnings", *_headed("Warnings", cautions))
-    if found.is_scan:
+    if snapshot.is_scan:
         rows = [
             (
                 member.name,
@@ -191,12 +191,12 @@ def parts_of(found: LiveSnapshot) -> Parts:
                 _of(member.sweep, member.sweeps),
                 _speed(member.links_per_s),
             )
-            for member in found.members
+            for member in snapshot.members
         ]
         parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Progress"))
-    for run in found.runs:
-        parts.update(_run_parts(run, found.is_scan))
-    lines = [element("p", str(x)) for x in reversed(found.log)]
+    for run in snapshot.runs:
+        parts.update(_run_parts(run, snapshot.is_scan))
+    lines = [element("p", str(x)) for x in reversed(snapshot.log)]
     log = element("div", *lines, class_="log", tabindex="0", role="region", aria_label="Log")
     parts["log"] = _part("log", *_headed("Log, newest first", [log] if lines else []))
     return parts
@@ -221,8 +221,8 @@ def history_chart(history: LiveSeries, run: RunSnapshot) -> Chart:
     lines = [ChartLine(label, history.values, look="thin")]
     words, average = f"{history.name} along {run.name}", history.average
     if average is not None:
-        same = np.ones(len(history.values))
-        lines.append(ChartLine("average", average.value * same, average.error * same, colour=1))
+        flat = np.ones(len(history.values))
+        lines.append(ChartLine("average", average.value * flat, average.error * flat, colour=1))
         words += f", with the average {average.format()}"
         words += f" without updates up to {run.left_out}" if run.left_out else ""
     axis = f"{history.symbol} [{history.unit}]" if history.unit else history.symbol
@@ -242,35 +242,35 @@ def _numbers(history: LiveSeries) -> tuple[str, str, str, str, str]:
     return latest, average.format(), tau, count, str(average.samples)
 
 
-def _state(found: LiveSnapshot) -> Markup:
+def _state(snapshot: LiveSnapshot) -> Markup:
     """Return the state and the progress of a run or a scan."""
-    run = None if found.is_scan else found.runs[0]
-    remaining_seconds, share = found.remaining_seconds, f"{found.done:.1%}"
-    remark = ENDED if found.over else found.remark
+    run = None if snapshot.is_scan else snapshot.runs[0]
+    remaining_seconds, share = snapshot.remaining_seconds, f"{snapshot.done:.1%}"
+    remark = ENDED if snapshot.over else snapshot.remark
     rows = {
         "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run and run.phase else "",
         "remaining": "" if remaining_seconds is None else duration(remaining_seconds),
-        "speed": _speed(found.links_per_s),
+        "speed": _speed(snapshot.links_per_s),
         **(_progress(run) if run else {}),
     }
     shown = [(name, words) for name, words in rows.items() if words]
     facts = [element("div", element("dt", name), element("dd", words)) for name, words in shown]
     return _part(
         "state",
-        element("h1", found.path),
+        element("h1", snapshot.path),
         element(
             "p",
-            run.chain if run else f"scan of {counted(len(found.members), 'run')}",
+            run.chain if run else f"scan of {counted(len(snapshot.members), 'run')}",
             class_="summary",
         ),
         element(
             "p",
-            element("strong", found.state, role="status"),
+            element("strong", snapshot.state, role="status"),
             f", {share} done{f'; {remark}' if remark else ''}",
         ),
-        element("progress", share, max=1, value=f"{found.done:.4f}", aria_label="Progress"),
+        element("progress", share, max=1, value=f"{snapshot.done:.4f}", aria_label="Progress"),
         element("dl", *facts),
-        data_title=f"{share} {found.state}: {found.path}",
+        data_title=f"{share} {snapshot.state}: {snapshot.path}",
     )
 
 
@@ -485,8 +485,8 @@ class _Answer(BaseHTTPRequestHandler):
         digest = hmac.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode())
         hosts = self.headers.get_all("Host", [])
         local = len(hosts) == 1 and re.sub(r":\d+\Z", "", hosts[0], flags=re.A) in HOSTS
-        there = name in ("", EVENTS, SCRIPT, STYLE)
-        return name if digest and local and there and not empty else None
+        served = name in ("", EVENTS, SCRIPT, STYLE)
+        return name if digest and local and served and not empty else None
 
     def _content(self, name: str) -> tuple[str, str]:
         """Return the type and the content of an address that is not that of the events."""
@@ -497,10 +497,10 @@ class _Answer(BaseHTTPRequestHandler):
         return "text/html", live_page(self.server.feed.state().parts)
 
     def _send(self, kind: str, content: str, code: int = 200) -> None:
-        written = content.encode("utf-8", "backslashreplace")
-        self._begin(kind, code, len(written))
+        body = content.encode("utf-8", "backslashreplace")
+        self._begin(kind, code, len(body))
         if self.command != "HEAD":
-            self.wfile.write(written)
+            self.wfile.write(body)
 
     def _begin(self, kind: str, code: int = 200, size: int | None = None) -> None:
         self.send_response_only(code)

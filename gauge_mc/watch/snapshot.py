@@ -194,40 +194,40 @@ class Watcher:
             raise UsageError(f"{self.path} is a file; name the directory of a run or a scan.")
         if Scan(self.path, Parameters()).exists():
             return self._of_scan(Scan.read(self.path))
-        one = self._run(self.path)
-        progress = one.state, one.done, one.links_per_s, one.remaining_seconds
+        run = self._run(self.path)
+        progress = run.state, run.done, run.links_per_s, run.remaining_seconds
         path, now = str(self.path), time.time()
-        return LiveSnapshot(path, False, now, *progress, (), (one,), one.warnings, one.log)
+        return LiveSnapshot(path, False, now, *progress, (), (run,), run.warnings, run.log)
 
     def _run(self, path: Path) -> RunSnapshot:
         return self._runs.setdefault(path, _WatchedRun(path, self.bench)).snapshot()
 
     def _of_scan(self, scan: Scan) -> LiveSnapshot:
         failures, members = scan.failures(), scan.members()
-        found = [MemberState.of(member, failures, self._saved(member)) for member in members]
-        done, left = share_done(members, found)
-        states = {x.state for x in found}
+        entries = [MemberState.of(member, failures, self._saved(member)) for member in members]
+        share, links = share_done(members, entries)
+        states = {x.state for x in entries}
         state = RUNNING if RUNNING in states else STOPPED if states - {WAITING} else WAITING
         state = COMPLETE if states == {COMPLETE} else state
-        rate = sum(x.links_per_s or 0.0 for x in found) or None
-        what, progress = (str(self.path), True, time.time()), (state, done, rate)
-        runs = tuple(self._run(self.path / name) for name in _detailed(found))
-        failed = (x.name for x in found if x.state == FAILED)
+        rate = sum(x.links_per_s or 0.0 for x in entries) or None
+        subject, progress = (str(self.path), True, time.time()), (state, share, rate)
+        runs = tuple(self._run(self.path / name) for name in _detailed(entries))
+        failed = (x.name for x in entries if x.state == FAILED)
         warnings = tuple(f"{name}: {failures[name]}" for name in failed)
-        remaining, log = left / rate if rate else None, self._log.last()
-        return LiveSnapshot(*what, *progress, remaining, tuple(found), runs, warnings, log)
+        remaining, log = links / rate if rate else None, self._log.last()
+        return LiveSnapshot(*subject, *progress, remaining, tuple(entries), runs, warnings, log)
 
     def _saved(self, member: Member) -> int:
         """Return the number of updates in the checkpoint, which is read if it has changed."""
         try:
-            found = member.run.checkpoint.stat()
+            status = member.run.checkpoint.stat()
         except OSError:
             return 0
-        key = (found.st_ino, found.st_mtime_ns)
-        known = self._members.get(member.run.path)
-        if known is None or known[0] != key:
-            known = self._members[member.run.path] = (key, member.sweep())
-        return known[1]
+        key = (status.st_ino, status.st_mtime_ns)
+        cached = self._members.get(member.run.path)
+        if cached is None or cached[0] != key:
+            cached = self._members[member.run.path] = (key, member.sweep())
+        return cached[1]
 
 
 def _detailed(members: Sequence[MemberState]) -> list[str]:
@@ -281,18 +281,18 @@ class _WatchedRun:
         histories = tuple(h for table in tables for h in table.histories(self._cut))
         of_algorithm = (h for h in histories if h.main and Path(h.table).stem in ADVANCES)
         device = sessions[-1].device if sessions else ""
-        alone = self.bench.ns_per_link(p, device) if self.bench else None
-        others = (UNFIT_BENCH,) if self.bench and sessions and not alone else ()
+        benched = self.bench.ns_per_link(p, device) if self.bench else None
+        unfit = (UNFIT_BENCH,) if self.bench and sessions and not benched else ()
         return named(
             **{field.name: getattr(now, field.name) for field in fields(RunState)},
-            warnings=(*damaged, *others, *self._warnings),
+            warnings=(*damaged, *unfit, *self._warnings),
             chain=describe(p),
             process=f"{now.process} on {now.host} since {now.since}" if now.process else "",
             device=device,
             configurations=f"{now.configurations} of {p.configs}" if p.keeps_configs else "",
             checkpoint_sweep=now.checkpoint_sweep,
             checkpoint_seconds=now.checkpoint_seconds,
-            benched=alone * now.links_per_s / 1e9 if alone and now.links_per_s else None,
+            benched=benched * now.links_per_s / 1e9 if benched and now.links_per_s else None,
             acceptance=next(of_algorithm, None),
             left_out=self._cut,
             histories=histories,
@@ -300,7 +300,7 @@ class _WatchedRun:
 
     def _read(self) -> tuple[list[_WatchedTable], list[str]]:
         """Read what is new in the tables; return them, and sentences about damaged ones."""
-        found, damaged = [], []
+        tables, damaged = [], []
         for path in self.run.tables():
             if _leads_out(path):
                 damaged.append(f"{path} is a link to another folder, so that it is not shown.")
@@ -312,8 +312,8 @@ class _WatchedRun:
                 damaged.append(str(error))
                 del self._tables[path]
             else:
-                found.append(table)
-        return found, damaged
+                tables.append(table)
+        return tables, damaged
 
     def _judge(self, tables: Sequence[_WatchedTable]) -> None:
         """Look for transients and short series, if the tables have grown enough since last time."""
@@ -354,7 +354,7 @@ class _WatchedTable:
 
     def histories(self, cut: int) -> list[LiveSeries]:
         """Return the histories of the columns."""
-        found = []
+        series = []
         columns = list(_series(self.data))
         main = next((c.name for c, *_ in columns if c.main), columns[0][0].name if columns else "")
         for column, sweeps, values in columns:
@@ -362,8 +362,8 @@ class _WatchedTable:
             points = _points(sweeps, values)
             shown = (*words, column.name == main, *points, values.size, float(values[-1]))
             average = self._averages.get(column.name)
-            found.append(LiveSeries(self.path.name, column.name, *shown, average))
-        return found
+            series.append(LiveSeries(self.path.name, column.name, *shown, average))
+        return series
 
 
 def _points(
@@ -376,9 +376,9 @@ def _points(
     length = 1
     while values.size // length > POINTS:
         length *= 2
-    whole = values.size // length * length
-    means = values[:whole].reshape(-1, length).mean(axis=1)
-    return tuple(sweeps[length - 1 : whole : length].tolist()), tuple(means.tolist()), length
+    end = values.size // length * length
+    means = values[:end].reshape(-1, length).mean(axis=1)
+    return tuple(sweeps[length - 1 : end : length].tolist()), tuple(means.tolist()), length
 
 
 Series = tuple[Column, NDArray[np.int64], NDArray[np.float64]]

@@ -47,14 +47,14 @@ def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
     last: dict[Path, LogEntry] = {}
     while True:
         at_work = _at_work(path, is_scan)  # before the logs are read, so that none is missed
-        found: list[tuple[str, str]] = []
+        lines: list[tuple[str, str]] = []
         for folder in (path, *(sorted(path.glob("*/")) if is_scan else ())):
             new: deque[LogEntry] = deque(maxlen=None if folder in logs else EARLIER)
             new.extend(logs.setdefault(folder, LogTail(folder)).new())
             name = "" if folder == path else f"{folder.name}: "
-            found += [(x.time, f"{name}{x}") for x in new]
+            lines += [(x.time, f"{name}{x}") for x in new]
             last.update((folder, x) for x in new if x.event in (SESSION, END))
-        yield from (line for _, line in sorted(found, key=lambda pair: pair[0]))
+        yield from (line for _, line in sorted(lines, key=lambda pair: pair[0]))
         if not at_work:
             break
         time.sleep(seconds)
@@ -134,17 +134,17 @@ class _Page:
 
     def lines(self, snapshot: LiveSnapshot, room: float) -> Iterator[RenderableType]:
         """Yield the lines, of which as many histories are left out as there is no room for."""
-        own = [*self._head(snapshot), *self._cautions(snapshot)]
+        head = [*self._head(snapshot), *self._cautions(snapshot)]
         last = snapshot.log[-LOG_SHOWN:]
         entries = [replace(x, time=x.time[5:19].replace("T", " ")) for x in last]
         log = [self._line(str(entry), "dim") for entry in entries]
         log = [self._line("log", "bold"), *log] if log else []
-        room -= len(own) + len(log)
+        room -= len(head) + len(log)
         middle: list[Text] = []
         for run in snapshot.runs:
             share = (room - len(middle)) if not snapshot.is_scan else room / len(snapshot.runs)
             middle += self._histories(run, share, snapshot.is_scan)
-        yield from (*own, *middle, *log)
+        yield from (*head, *middle, *log)
 
     def _head(self, snapshot: LiveSnapshot) -> Iterator[Text]:
         """Yield the lines about the state, the progress and the speed."""
@@ -157,9 +157,9 @@ class _Page:
             speed = f"; {link_rate(snapshot.links_per_s)}" if snapshot.links_per_s else ""
             yield self._line(f"runs: {words}{speed}")
             working = [member for member in snapshot.members if member.state == RUNNING]
-            for one in working[:MEMBERS_SHOWN]:
-                pace = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
-                yield self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{pace}")
+            for busy in working[:MEMBERS_SHOWN]:
+                pace = f"  {link_rate(busy.links_per_s)}" if busy.links_per_s else "  starting"
+                yield self._line(f"  {busy.point}  {busy.sweep}/{busy.sweeps} updates{pace}")
             if len(working) > MEMBERS_SHOWN:
                 yield self._line(f"and {len(working) - MEMBERS_SHOWN} more at work", "dim")
             return
@@ -189,9 +189,9 @@ class _Page:
         if run.acceptance and run.acceptance.average:
             facts.append(f"{run.acceptance.name} {run.acceptance.average.format()}")
         averaged = [h for h in run.histories if h.average and h.main]
-        for one in averaged[:1]:
-            number = one.average.samples if one.average else 0
-            every = f" of {one.measurements}" * (number < one.measurements)
+        for series in averaged[:1]:
+            number = series.average.samples if series.average else 0
+            every = f" of {series.measurements}" * (number < series.measurements)
             facts.append(f"averages over {number}{every} measurements")
         if run.physics:
             facts.append(f"now {run.physics}")
@@ -220,9 +220,9 @@ class _Page:
         rest: list[Text] = []
         if len(shown) > most:
             ranked = sorted(shown, key=lambda x: not x.main)[: int(most)]
-            left = len(shown) - len(ranked)
+            hidden = len(shown) - len(ranked)
             shown = [x for x in shown if x in ranked]
-            rest = [self._line(f"and {left} more series, which a higher window shows", "dim")]
+            rest = [self._line(f"and {hidden} more series, which a higher window shows", "dim")]
         if not shown and run.state != WAITING and not brief:
             return [self._line("nothing measured yet", "dim")]
         return [*lines, *self._sparklines(shown), *rest]
@@ -233,21 +233,21 @@ class _Page:
         numbers = [h.average.format() if h.average else f"{h.latest:.6g}" for h in histories]
         first = min(max(map(cell_len, names), default=0), max(6, self.width * 2 // 5))
         second = max(map(cell_len, numbers), default=0)
-        left = max(1, self.width - first - second - 4)
+        width = max(1, self.width - first - second - 4)
         lines = []
         for history, name, number in zip(histories, names, numbers, strict=True):
             line = Text(_fitted(name, first))
             line.append(f"  {number:>{second}}  ", "bold")
-            line.append(sparkline(history.values, left, self.heights), "cyan")
+            line.append(sparkline(history.values, width, self.heights), "cyan")
             lines.append(line)
         return lines
 
-    def _progress(self, phase: str, done: float, count: str, remaining: float | None) -> Text:
+    def _progress(self, phase: str, fraction: float, count: str, remaining: float | None) -> Text:
         """Return a bar with what is done and the time to the end."""
         eta = "" if remaining is None else f"ETA {duration(remaining)}"
-        words = "  ".join(filter(None, (f"{math.floor(100 * done)} %", count, eta)))
+        words = "  ".join(filter(None, (f"{math.floor(100 * fraction)} %", count, eta)))
         room = max(0, self.width - cell_len(phase) - cell_len(words) - 3)
-        full = round(done * room)
+        full = round(fraction * room)
         unicode = self.heights is BLOCKS
         line = Text(f"{phase} " if phase else "", "bold")
         line.append(("━" if unicode else "#") * full, "green")

@@ -137,27 +137,27 @@ class Compiler:
         """The size of a SIMD register in bytes, for which it compiles with its options."""
         shown = f"The C++ compiler '{shortened(self.command)}'"
         code, printed = answer_of(*self.words, *self.flags, "-dM", "-E", os.devnull)
-        found = dict(re.findall(r"^#define (\w+) (.*)$", printed, re.MULTILINE))
-        if code != 0 or POINTER not in found:
+        macros = dict(re.findall(r"^#define (\w+) (.*)$", printed, re.MULTILINE))
+        if code != 0 or POINTER not in macros:
             first = shortened(next(iter(printed.splitlines()), "it says nothing"))
             raise NoKernelsError(
                 f"{shown} does not take the options of kernels ({first}): {ANOTHER}"
             )
-        if int(found[POINTER]) != ctypes.sizeof(ctypes.c_void_p):
+        if int(macros[POINTER]) != ctypes.sizeof(ctypes.c_void_p):
             raise NoKernelsError(
-                f"{shown} compiles for {8 * int(found[POINTER])} bits, but Python has "
+                f"{shown} compiles for {8 * int(macros[POINTER])} bits, but Python has "
                 f"{8 * ctypes.sizeof(ctypes.c_void_p)}: {ANOTHER}"
             )
         for size, sets in INSTRUCTIONS.items():
-            if all(f"__{s.upper()}__" in found for s in sets):
-                known = processor()[1]  # nothing, if the system does not say
-                if lacking := [s for s in sets if known and s not in known]:
+            if all(f"__{s.upper()}__" in macros for s in sets):
+                supported = processor()[1]  # nothing, if the system does not say
+                if lacking := [s for s in sets if supported and s not in supported]:
                     raise NoKernelsError(
                         f"{shown} compiles for {in_words(lacking, 'and')}, which this processor "
                         f"does not have: {ANOTHER}"
                     )
                 return size
-        length = int(found.get(LENGTH, "0")) // 8
+        length = int(macros.get(LENGTH, "0")) // 8
         if length and length != vector_bytes():
             has = f"has {8 * vector_bytes()}" if vector_bytes() else "does not have them"
             raise NoKernelsError(
@@ -217,11 +217,14 @@ def processor() -> tuple[str, frozenset[str]]:
         name = answer_of("sysctl", "-n", "machdep.cpu.brand_string")[1].strip() or name
     lines = CPUINFO.read_text().splitlines() if CPUINFO.exists() else []
     pairs = (line.partition(":") for line in lines)
-    found = {key.strip(): value.strip() for key, _, value in pairs}
-    if "CPU part" in found:
-        name += f", implementer {found.get('CPU implementer', 'unknown')}, part {found['CPU part']}"
-    sets = found.get("flags", found.get("Features", ""))
-    return found.get("model name", name), frozenset(sets.split())
+    properties = {key.strip(): value.strip() for key, _, value in pairs}
+    if "CPU part" in properties:
+        name += (
+            f", implementer {properties.get('CPU implementer', 'unknown')}"
+            f", part {properties['CPU part']}"
+        )
+    sets = properties.get("flags", properties.get("Features", ""))
+    return properties.get("model name", name), frozenset(sets.split())
 
 
 @functools.cache

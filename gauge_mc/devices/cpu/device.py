@@ -53,7 +53,7 @@ def package_counters(
     powercap: Path | None = None, processors: Path | None = None
 ) -> list[EnergyCounter]:
     """Return the counters of the packages whose cores this process may use."""
-    found = []
+    counters = []
     packages = _packages_of_this_process(processors or PROCESSORS)
     # Parts of a package are called intel-rapl:0:0; the whole machine may be called psys.
     for folder in sorted((powercap or POWERCAP).glob("intel-rapl:[0-9]*")):
@@ -62,12 +62,12 @@ def package_counters(
         if package and (packages is None or int(package[1]) in packages):
             read = partial(_joules, folder / "energy_uj")
             limit = _joules(folder / "max_energy_range_uj")
-            found.append(EnergyCounter(name, "RAPL", read, limit))
-    if not found:
+            counters.append(EnergyCounter(name, "RAPL", read, limit))
+    if not counters:
         raise GaugeError("this system shows no energy counter of the processor (RAPL)")
-    for counter in found:
+    for counter in counters:
         counter.read()
-    return found
+    return counters
 
 
 def _joules(path: Path) -> float:
@@ -442,7 +442,7 @@ class CpuDevice:
         """Return a call that issues copies of `nbytes` bytes each; see `Device.prepare_copies`."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
 
-    def reaches(self, other: Device) -> bool:
+    def reaches(self, peer: Device) -> bool:
         """Return False: kernels on a CPU do not store links in the halos of other slabs."""
         return False
 

@@ -45,10 +45,10 @@ class Core:
         return self.node, self.cache, self.physical, self.number
 
 
-def core_quota(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> float:
+def core_quota(groups: Path = GROUPS, membership: Path = OWN_GROUPS) -> float:
     """Return the number of cores whose time the control groups grant; infinity without a limit."""
     quota = math.inf
-    for line in _text(own).splitlines():
+    for line in _text(membership).splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
             quota = min(quota, *map(_quota, _chain(groups, path)))
@@ -172,18 +172,18 @@ class Claim:
 
     def release(self) -> None:
         """Let others claim the cores."""
-        for one in self._sockets:
-            one.close()
+        for lock in self._sockets:
+            lock.close()
         self._sockets, self.cores = [], []
 
     def _take(self, number: int) -> bool:
-        one = socket.socket(socket.AF_UNIX)
+        lock = socket.socket(socket.AF_UNIX)
         try:
-            one.bind(f"\0gauge-mc/core/{number}")
+            lock.bind(f"\0gauge-mc/core/{number}")
         except OSError:
-            one.close()
+            lock.close()
             return False
-        self._sockets.append(one)
+        self._sockets.append(lock)
         return True
 
 
@@ -194,11 +194,9 @@ def claim_cores(threads: int) -> Claim:
     less time than the cores have (others then use the same cores), if the system binds no threads,
     or if `PIN` is 0.
     """
-    allowed = allowed_cores()
-    bound = (
-        can_bind() and os.environ.get(PIN) != "0" and 1 < threads <= len(allowed) <= core_quota()
-    )
-    return Claim(in_order(read_cores(allowed)) if bound else [], threads)
+    cores = allowed_cores()
+    bound = can_bind() and os.environ.get(PIN) != "0" and 1 < threads <= len(cores) <= core_quota()
+    return Claim(in_order(read_cores(cores)) if bound else [], threads)
 
 
 @cache
@@ -211,8 +209,8 @@ def topology() -> tuple[tuple[int, int], ...]:
 def team_caches(threads: int) -> tuple[int, int]:
     """Return the sizes of the last-level caches, and of the caches before them, of a team."""
     cores = in_order(read_cores(allowed_cores()))[:threads]
-    own = {core.physical: core.own_cache_bytes for core in cores}
-    return cache_bytes(cores), sum(own.values())
+    private = {core.physical: core.own_cache_bytes for core in cores}
+    return cache_bytes(cores), sum(private.values())
 
 
 def _text(path: Path) -> str:

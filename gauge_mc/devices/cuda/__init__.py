@@ -112,12 +112,12 @@ def _mismatch(compiler: CudaCompiler) -> str | None:
     driver, release = driver_release(), compiler.release
     if driver is None or release is None or driver[0] >= release[0]:
         return None
-    known = driver[0] >= LEAST_DRIVER
-    other = f", or run `{INSTALL}`, which installs one of CUDA {driver[0]}" if known else ""
+    supported = driver[0] >= LEAST_DRIVER
+    remedy = f", or run `{INSTALL}`, which installs one of CUDA {driver[0]}" if supported else ""
     return (
         f"the driver supports CUDA {driver[0]}.{driver[1]}, but the compiler {compiler.path} "
         f"belongs to CUDA {release[0]}.{release[1]}: update the driver (`apt install "
-        f"nvidia-driver`){other}."
+        f"nvidia-driver`){remedy}."
     )
 
 

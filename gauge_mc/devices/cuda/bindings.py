@@ -58,8 +58,8 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     except RuntimeError as error:  # there is no driver, or it lacks the function
         raise LogicError(" ".join(str(error).split())) from error
     if code:
-        _, said = cuda.cuGetErrorString(code)
-        words = said.decode() if said else str(int(code))
+        _, message = cuda.cuGetErrorString(code)
+        words = message.decode() if message else str(int(code))
         kind = MemoryError if int(code) == OUT_OF_MEMORY else LogicError
         raise kind(f"{function.__name__} failed: {words}")
     return values[0] if len(values) == 1 else tuple(values)
@@ -115,9 +115,9 @@ class BoundDevice:
         CUdevice_attribute = cuda.CUdevice_attribute
         return self._attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 
-    def can_access_peer(self, other: BoundDevice) -> bool:
+    def can_access_peer(self, peer: BoundDevice) -> bool:
         """Return whether the GPU can access the memory of another one."""
-        return bool(_call(cuda.cuDeviceCanAccessPeer, self._device, other._device))
+        return bool(_call(cuda.cuDeviceCanAccessPeer, self._device, peer._device))
 
     def retain_primary_context(self) -> BoundContext:
         """Return the primary context of the GPU."""
@@ -148,9 +148,9 @@ class BoundContext:
         _call(cuda.cuCtxSynchronize)
 
     @staticmethod
-    def enable_peer_access(other: BoundContext) -> None:
+    def enable_peer_access(peer: BoundContext) -> None:
         """Let the current context access the memory of another one."""
-        _call(cuda.cuCtxEnablePeerAccess, other.handle, 0)
+        _call(cuda.cuCtxEnablePeerAccess, peer.handle, 0)
 
 
 class BoundStream:

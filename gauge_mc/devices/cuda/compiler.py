@@ -65,7 +65,7 @@ class NvrtcLibrary:
         return [*numbers]
 
     def compile(
-        self, source: bytes, name: bytes, options: Sequence[str], what: str
+        self, source: bytes, name: bytes, options: Sequence[str], product: str
     ) -> tuple[bytes, bytes]:
         """Return ``CUBIN`` or ``PTX``, nothing if there is an error, and the compiler's report."""
         for builtins in Path(self._path).parent.glob("libnvrtc-builtins.so*"):
@@ -78,21 +78,21 @@ class NvrtcLibrary:
         )
         words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         failed = self._functions.nvrtcCompileProgram(program, len(options), words)
-        return b"" if failed else self._text(program, what), self._text(program, "ProgramLog")
+        return b"" if failed else self._text(program, product), self._text(program, "ProgramLog")
 
-    def _text(self, program: ctypes.c_void_p, what: str) -> bytes:
+    def _text(self, program: ctypes.c_void_p, product: str) -> bytes:
         size = ctypes.c_size_t()
-        self._call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        self._call(f"nvrtcGet{product}Size", program, ctypes.byref(size))
         text = ctypes.create_string_buffer(size.value)
-        self._call(f"nvrtcGet{what}", program, text)
+        self._call(f"nvrtcGet{product}", program, text)
         return text.raw
 
     def _call(self, function: str, *arguments: object) -> None:
         result = getattr(self._functions, function)(*arguments)
         if result:
             self._functions.nvrtcGetErrorString.restype = ctypes.c_char_p
-            why = self._functions.nvrtcGetErrorString(result).decode()
-            raise NvrtcError(f"{function}: {why}")
+            message = self._functions.nvrtcGetErrorString(result).decode()
+            raise NvrtcError(f"{function}: {message}")
 
 
 def main(path: str, *words: str) -> int:
@@ -105,12 +105,12 @@ def main(path: str, *words: str) -> int:
         print(*(f"sm_{a}" for a in library.architectures()), sep="\n")
         return 0
     *options, source, _, target = words
-    what = "PTX" if target.endswith(".ptx") else "CUBIN"
+    product = "PTX" if target.endswith(".ptx") else "CUBIN"
     text = Path(source).read_bytes()
-    code, printed = library.compile(text, source.encode(), options, what)
+    code, printed = library.compile(text, source.encode(), options, product)
     print(printed.rstrip(b"\0\n").decode(errors="backslashreplace"))
     if code:
-        Path(target).write_bytes(code.rstrip(b"\0") if what == "PTX" else code)
+        Path(target).write_bytes(code.rstrip(b"\0") if product == "PTX" else code)
     return 0 if code else 1
 
 

@@ -313,14 +313,14 @@ class CudaDevice:
         # Blocks that wait for each other must all be resident, which other processes could prevent.
         usable = self.runs_whole_sweeps and whole_sweeps and not _is_shared_with_processes()
         registers_of = self._compiler.registers_of
-        if usable and (found := registers_of(report, f"{kernel.name}_sweep")):
+        if usable and (usage := registers_of(report, f"{kernel.name}_sweep")):
             function = module.get_function(f"{kernel.name}_sweep")
             counter = self.allocate(LEAST_BYTES)
-            sweep = SweepFunction(function, found, self._device.multiprocessor_count, counter)
+            sweep = SweepFunction(function, usage, self._device.multiprocessor_count, counter)
         function, registers = module.get_function(kernel.name), registers_of(report, kernel.name)
         kind = kernel.sums, kernel.of_links, kernel.shared, self.warp
-        made = CudaKernel(self, function, sweep, bounds.threads, registers, *kind)
-        self._kernels[kernel, variant] = made
+        loaded = CudaKernel(self, function, sweep, bounds.threads, registers, *kind)
+        self._kernels[kernel, variant] = loaded
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:
         """Return launch bounds to try for a kernel, the current ones first."""
@@ -434,12 +434,12 @@ class CudaDevice:
         return partial(self._issue, calls, partial(self._new_event().record, self.stream))
 
     def _prepare_copy(self, copy: Copy, nbytes: int) -> Callable[[], object]:
-        target, what = copy.target, (copy.to, copy.origin, nbytes)
+        target, span = copy.target, (copy.to, copy.origin, nbytes)
         assert isinstance(target, CudaDevice)
         if self.reaches(target):  # and has enabled direct copies, which a graph can contain
-            return partial(self._driver.memcpy_dtod_async, *what, self.stream)
+            return partial(self._driver.memcpy_dtod_async, *span, self.stream)
         contexts = target._context, self._context
-        return partial(self._driver.memcpy_peer_async, *what, *contexts, self.stream)
+        return partial(self._driver.memcpy_peer_async, *span, *contexts, self.stream)
 
     def _issue(self, copies: Sequence[Callable[[], object]], record: Callable[[], Any]) -> Any:
         self.activate()
@@ -447,20 +447,20 @@ class CudaDevice:
             copy()
         return record()
 
-    def reaches(self, other: Device) -> bool:
+    def reaches(self, peer: Device) -> bool:
         """Return whether this GPU can access another GPU's memory; enable the access if so."""
-        assert isinstance(other, CudaDevice)
-        if other.ordinal not in self._reached:
-            reached = other.ordinal == self.ordinal
-            if not reached and self._device.can_access_peer(other._device):
+        assert isinstance(peer, CudaDevice)
+        if peer.ordinal not in self._reached:
+            reached = peer.ordinal == self.ordinal
+            if not reached and self._device.can_access_peer(peer._device):
                 reached = True
                 self.activate()
                 # LogicError: another object for this GPU has already enabled it.
                 with suppress(self._driver.LogicError):
-                    self._driver.Context.enable_peer_access(other._context)
-            self._reached[other.ordinal] = reached
-        other._users.add(self)
-        return self._reached[other.ordinal]
+                    self._driver.Context.enable_peer_access(peer._context)
+            self._reached[peer.ordinal] = reached
+        peer._users.add(self)
+        return self._reached[peer.ordinal]
 
     def share(self, buffer: Buffer) -> CudaSharedBuffer | None:
         """Offer a buffer to other processes on the host; see `SharingDevice.share`."""

@@ -41,10 +41,10 @@ PACKAGES = {"pycuda": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
 
 def installed_bindings() -> str:
     """Return the name of the package that calls the driver, or nothing if there is none."""
-    asked = os.environ.get(ASKED, "")
-    if asked and asked not in PACKAGES:
-        raise UsageError(f"{ASKED} is '{shortened(asked)}'; choose {in_words(PACKAGES, 'or')}.")
-    names = [asked] if asked else [*PACKAGES]
+    package = os.environ.get(ASKED, "")
+    if package and package not in PACKAGES:
+        raise UsageError(f"{ASKED} is '{shortened(package)}'; choose {in_words(PACKAGES, 'or')}.")
+    names = [package] if package else [*PACKAGES]
     return next((name for name in names if _is_there(PACKAGES[name])), "")
 
 
@@ -60,8 +60,8 @@ def load_driver() -> Any:
     name = installed_bindings()
     if not name:
         lacking = os.environ.get(ASKED) or "cuda-bindings"
-        how = "pip install 'gauge-mc[pycuda]'" if lacking == "pycuda" else INSTALL
-        raise GaugeError(f"{lacking} is not installed: run `{how}`, or use the CPU.")
+        command = "pip install 'gauge-mc[pycuda]'" if lacking == "pycuda" else INSTALL
+        raise GaugeError(f"{lacking} is not installed: run `{command}`, or use the CPU.")
     try:
         with warnings.catch_warnings(action="ignore"):
             if name == "pycuda":
@@ -132,8 +132,8 @@ def capabilities() -> list[tuple[int, int]]:
     library = driver_library()
     if library is None:
         return []
-    found = [(ctypes.c_int(0), ctypes.c_int(0)) for _ in range(gpus_of_driver())]
-    for ordinal, numbers in enumerate(found):
+    versions = [(ctypes.c_int(0), ctypes.c_int(0)) for _ in range(gpus_of_driver())]
+    for ordinal, numbers in enumerate(versions):
         for attribute, number in zip(CAPABILITY, numbers, strict=True):
             library.cuDeviceGetAttribute(ctypes.byref(number), attribute, ordinal)
-    return [(major.value, minor.value) for major, minor in found]
+    return [(major.value, minor.value) for major, minor in versions]

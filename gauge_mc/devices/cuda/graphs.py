@@ -170,11 +170,11 @@ class RecordedLaunches:
         all of them, and what is launched after it must not begin on any.
         """
         begun = self._device.event()
-        for one in self._others:
-            one.wait(begun)
+        for device in self._others:
+            device.wait(begun)
         self._launches()
-        for one in self._others:
-            self._device.wait(one.event())
+        for device in self._others:
+            self._device.wait(device.event())
 
 
 @contextmanager
@@ -273,10 +273,10 @@ class EarlyStarts(DriverFunctions):
 
     def _context(self, node: int) -> int | None:
         """Return the context of a launch, or None if a node is something else."""
-        kind, found = ctypes.c_int(0), KernelNode()
+        kind, launch = ctypes.c_int(0), KernelNode()
         if self.type(ctypes.c_void_p(node), ctypes.byref(kind)) or kind.value != KERNEL:
             return None
-        if self.parameters(ctypes.c_void_p(node), ctypes.byref(found)):
+        if self.parameters(ctypes.c_void_p(node), ctypes.byref(launch)):
             return None
-        context: int | None = found.context
+        context: int | None = launch.context
         return context

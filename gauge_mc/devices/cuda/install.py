@@ -72,10 +72,10 @@ def install(say: Callable[[str], None]) -> None:
         )
     bindings, compiler = requirements(extra_for(driver))
     compiler_fits = _compiler_fits(driver)
-    wanted = [bindings] if compiler_fits else [bindings, compiler]
+    wheels = [bindings] if compiler_fits else [bindings, compiler]
     size = MEGABYTES["cuda-bindings"] + (0 if compiler_fits else MEGABYTES["nvidia-cuda-nvrtc"])
-    say(f"installing {', '.join(wanted)}: about {size} MB are downloaded, and nothing is built")
-    _pip("install", *wanted)
+    say(f"installing {', '.join(wheels)}: about {size} MB are downloaded, and nothing is built")
+    _pip("install", *wheels)
     importlib.invalidate_caches()
     if not _compiler_fits(driver):
         raise GaugeError(
@@ -96,8 +96,8 @@ def extra_for(driver: tuple[int, int] | None) -> str:
 
 def requirements(extra: str) -> list[str]:
     """Return the requirements of an extra, the bindings of the driver first."""
-    needed = [text.partition(";") for text in requires("gauge-mc") or []]
-    return sorted(name.strip() for name, _, marker in needed if f"extra == '{extra}'" in marker)
+    lines = [text.partition(";") for text in requires("gauge-mc") or []]
+    return sorted(name.strip() for name, _, marker in lines if f"extra == '{extra}'" in marker)
 
 
 def _compiler_fits(driver: tuple[int, int] | None) -> bool:

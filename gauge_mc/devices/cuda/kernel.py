@@ -57,12 +57,12 @@ REGISTER_LIMITS = (64, 72, 80, 96, 112, 128, 168, 255)
 
 def candidates() -> list[Bounds]:
     """Return launch bounds that differ in the threads per block or the registers per thread."""
-    found = {}
+    by_limits = {}
     for threads in THREADS:
         for registers in REGISTER_LIMITS:
             bounds = Bounds(threads, max(1, REGISTERS // (threads * registers)))
-            found[threads, bounds.registers] = bounds
-    return list(found.values())
+            by_limits[threads, bounds.registers] = bounds
+    return list(by_limits.values())
 
 
 DEFAULT = Bounds(128, 4)
@@ -104,8 +104,8 @@ class TunedBounds:
 
     def bounds(self, kernel: Kernel, variant: Variant) -> Bounds:
         """Return the launch bounds found for a kernel, or else the default ones."""
-        found = self._found.get(_key(kernel, variant))
-        return found or default_bounds(kernel.narrowed(variant))
+        tuned = self._found.get(_key(kernel, variant))
+        return tuned or default_bounds(kernel.narrowed(variant))
 
     def keep(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> None:
         """Store the launch bounds to use for a kernel from now on."""
@@ -121,11 +121,11 @@ class TunedBounds:
         """Read the stored bounds; a missing or damaged file counts as empty."""
         try:
             stored = parse_json(kept(self._path) or b"{}")
-            found = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
+            bounds = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return {}
-        right = (x.threads in THREADS and 1 <= x.blocks <= REGISTERS for x in found.values())
-        return found if all(right) else {}
+        right = (x.threads in THREADS and 1 <= x.blocks <= REGISTERS for x in bounds.values())
+        return bounds if all(right) else {}
 
 
 def _key(kernel: Kernel, variant: Variant) -> str:
@@ -377,8 +377,8 @@ class CudaKernel:
         # PyCUDA's public functions end up here, but first pack the arguments, which takes longer
         # than the launch.
         launch, stream = sweep.function._launch_kernel, self.device.stream
-        for arguments, same in groupby(map(bytes, sweeps)):
-            times = len(list(same))
+        for arguments, repeats in groupby(map(bytes, sweeps)):
+            times = len(list(repeats))
             values = arguments, tile, sweep.arrived.address, sweep.count, times
             packed = struct.pack(f"{len(arguments)}s{len(tile)}sPIi", *values)
             launch(grid, block, packed, 0, stream)

@@ -70,9 +70,9 @@ class Hip(Backend):
 
         if not self.is_here():
             return
-        there = bindings.hip_library() is not None
-        detail = "installed" if there else "not installed"
-        yield Finding("HIP (AMD GPUs)", there, detail, INSTALL)
+        installed = bindings.hip_library() is not None
+        detail = "installed" if installed else "not installed"
+        yield Finding("HIP (AMD GPUs)", installed, detail, INSTALL)
         compiler = find_hip_compiler()
         yield Finding("HIP compiler", compiler is not None, str(compiler or "not found"), INSTALL)
         if reason := refusal():

@@ -138,14 +138,14 @@ class HipGpu:
         newer = hasattr(hip_library(), "hipGetDevicePropertiesR0600")
         name = "hipGetDevicePropertiesR0600" if newer else "hipGetDeviceProperties"
         _call(name, properties, c_int(self.ordinal))
-        found = re.findall(rb"gfx[0-9a-f]{3,4}(?=[:\0])", properties.raw)
-        if not found:
+        names = re.findall(rb"gfx[0-9a-f]{3,4}(?=[:\0])", properties.raw)
+        if not names:
             raise HipLogicError(f"{name} names no architecture")
-        return str(found[-1].decode())
+        return str(names[-1].decode())
 
-    def can_access_peer(self, other: HipGpu) -> bool:
+    def can_access_peer(self, peer: HipGpu) -> bool:
         """Return whether the GPU can access the memory of another one."""
-        pair = c_int(self.ordinal), c_int(other.ordinal)
+        pair = c_int(self.ordinal), c_int(peer.ordinal)
         return bool(_made("hipDeviceCanAccessPeer", *pair, kind=c_int))
 
     def retain_primary_context(self) -> HipGpu:
@@ -171,9 +171,9 @@ class HipGpu:
         _call("hipDeviceSynchronize")
 
     @staticmethod
-    def enable_peer_access(other: HipGpu) -> None:
+    def enable_peer_access(peer: HipGpu) -> None:
         """Let the current GPU access the memory of another one."""
-        _call("hipDeviceEnablePeerAccess", c_int(other.ordinal), c_uint(0))
+        _call("hipDeviceEnablePeerAccess", c_int(peer.ordinal), c_uint(0))
 
 
 class HipStream:

@@ -112,10 +112,10 @@ def wave_of(architecture: str) -> int:
 def resources_of(report: str, function: str) -> Resources | None:
     """Read what a function uses from a report, or return None."""
     lines = report.partition(f"Function Name: {function} ")[2].partition("Function Name:")[0]
-    found = {name: int(number) for name, number in RESOURCE.findall(lines)}
+    counts = {name: int(number) for name, number in RESOURCE.findall(lines)}
     try:
-        vectors = found["VGPRs"] + found.get("AGPRs", 0)
-        return Resources(vectors, found["ScratchSize"], found["LDS Size"], found["Occupancy"])
+        vectors = counts["VGPRs"] + counts.get("AGPRs", 0)
+        return Resources(vectors, counts["ScratchSize"], counts["LDS Size"], counts["Occupancy"])
     except KeyError:
         return None
 

@@ -21,8 +21,8 @@ INTERFACE = Path("/dev/kfd")
 
 def gpus_of_system() -> int:
     """Return the number of AMD GPUs that Linux can let programs use."""
-    found = (_properties(path).get("simd_count", "0") for path in NODES.glob("*/properties"))
-    return sum(number != "0" for number in found)
+    counts = (_properties(path).get("simd_count", "0") for path in NODES.glob("*/properties"))
+    return sum(number != "0" for number in counts)
 
 
 def _properties(path: Path) -> dict[str, str]:

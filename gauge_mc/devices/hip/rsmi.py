@@ -31,8 +31,8 @@ def gpu_counter(address: str) -> EnergyCounter:
 
     def read() -> float:
         count, unit, moment = c_uint64(), c_float(), c_uint64()
-        what = byref(count), byref(unit), byref(moment)
-        _check(library, library.rsmi_dev_energy_count_get(number, *what))
+        outputs = byref(count), byref(unit), byref(moment)
+        _check(library, library.rsmi_dev_energy_count_get(number, *outputs))
         return count.value * unit.value / JOULE
 
     read()

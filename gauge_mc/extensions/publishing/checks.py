@@ -71,8 +71,8 @@ class PublicationFolder(CheckedFolder):
         checks.append(Check(folder / CHAIN, partial(check_chain, folder)))
         checks.append(Check(folder / KERNELS, partial(check_kernels, folder)))
         if regenerate:
-            allowed = LONGEST if longest is None else longest
-            again = partial(make_again, folder, regenerate, longest=allowed)
+            limit = LONGEST if longest is None else longest
+            again = partial(make_again, folder, regenerate, longest=limit)
             checks.append(Check(folder / CONFIGURATIONS, again))
         return checks
 
@@ -94,10 +94,10 @@ def check_file(
 
 def check_kernels(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
     """Return whether this version has the sources of the kernels that made the run."""
-    others = other_sources(folder)
-    if not others:
+    sources = other_sources(folder)
+    if not sources:
         return "the sources of the kernels are those of this version"
-    return f"caution: {len(others)} sources of kernels are others in this version"
+    return f"caution: {len(sources)} sources of kernels are others in this version"
 
 
 @dataclass
@@ -150,15 +150,15 @@ def make_again(
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
     _check_made(folder, chain, rows)
-    wanted = sorted(random.SystemRandom().sample(sorted(rows), min(number, len(rows))))
-    total = chain.distance(wanted)
+    updates = sorted(random.SystemRandom().sample(sorted(rows), min(number, len(rows))))
+    total = chain.distance(updates)
     with (
         tempfile.TemporaryDirectory() as temporary,
         closing(open_device_group(lattice=chain.parameters.lattice)) as devices,
     ):
-        what = f"{counted(len(wanted), 'configuration')} of {folder} again on {devices.name}"
-        making = Regeneration(chain, devices, _Trial(total, longest, what, advance))
-        for files in making.files(wanted, Path(temporary), chain.parameters.format, 1, {}):
+        title = f"{counted(len(updates), 'configuration')} of {folder} again on {devices.name}"
+        making = Regeneration(chain, devices, _Trial(total, longest, title, advance))
+        for files in making.files(updates, Path(temporary), chain.parameters.format, 1, {}):
             for update, path in files.items():
                 if open_configuration(path).digest() != rows[update].links:
                     raise DamagedError(
@@ -166,7 +166,7 @@ def make_again(
                         "other links; use the version and the kind of device in its run.toml."
                     )
                 path.unlink()
-        return f"made again on {devices.name}, with the same links: {in_words(map(str, wanted))}"
+        return f"made again on {devices.name}, with the same links: {in_words(map(str, updates))}"
 
 
 def check_chain(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
@@ -183,9 +183,9 @@ def check_chain(folder: Path, advance: Callable[[float], object] = lambda share:
 
 def _check_made(folder: Path, chain: StoredChain, updates: Iterable[int]) -> None:
     """Refuse a list with configurations that the chain has not made."""
-    if others := [update for update in updates if update not in chain.due]:
+    if foreign := [update for update in updates if update not in chain.due]:
         raise DamagedError(
-            f"{folder / CONFIGURATIONS} lists a configuration after update {max(others)}, which "
+            f"{folder / CONFIGURATIONS} lists a configuration after update {max(foreign)}, which "
             f"the run in {folder} has not made; get the publication again."
         )
 

@@ -78,8 +78,8 @@ class PaperForecast:
         for run in self.runs:
             values = [run.couplings.get(x.name, x.usual) for x in shown]
             numbers = ("" if value is None else f"{value:.12g}" for value in (run.beta, *values))
-            left = str(run.updates_left), duration(run.seconds)
-            table.add_row(run.ensemble, run.lattice, *numbers, *left)
+            cells = str(run.updates_left), duration(run.seconds)
+            table.add_row(run.ensemble, run.lattice, *numbers, *cells)
         refused = [f"refused: {reason}" for reason in self.refusals]
         return Group("nothing was written; the fits take some time more\n", table, *refused)
 
@@ -91,13 +91,13 @@ def forecast(
 
     Nothing is written. Runs that are there, with the same parameters, are continued.
     """
-    given = {name: value for name, value in execution.items() if value is not None}
+    settings = {name: value for name, value in execution.items() if value is not None}
     runs: list[RunTime] = []
     refusals: list[str] = []
     total = 0.0
     for ensemble in card.ensembles.values():
         path = str(ensemble_path(output, ensemble))
-        values = {**ensemble.values_within(output), **given, "output": path}
+        values = {**ensemble.values_within(output), **settings, "output": path}
         if ensemble.scan:
             scan = forecast_scan(ScanRequest.of(values))
             for point in scan.points:
@@ -152,7 +152,7 @@ class Totals:
 )
 @with_settings(("backend", "devices", "threads", "quiet"))
 def paper(
-    what: Annotated[
+    word: Annotated[
         str | None,
         o.argument(
             "Name of a card, number of the paper, or file of a card; without it, the cards are "
@@ -210,7 +210,7 @@ def paper(
     gauge-mc paper PAPER --budget 30min
     """
     console = Console()
-    if what is None:
+    if word is None:
         if budget or kept or dry_run or output:
             raise UsageError("--budget, --kept, --dry-run and --output need a paper; name one.")
         rows = []
@@ -222,7 +222,7 @@ def paper(
             table.add_row(c.name, c.paper, c.where, c.title)
         show_result("paper", CardList(rows), json, table)
         return
-    card = find_card(what, cards)
+    card = find_card(word, cards)
     seconds = None if budget is None else parse_time(budget, "--budget")
     if kept and (seconds or output):
         raise UsageError("--kept generates nothing; leave out --budget and --output.")
@@ -230,8 +230,10 @@ def paper(
     where = {"backend": backend, "devices": devices, "threads": threads}
     if dry_run:
         if kept or seconds:
-            other = "--kept" if kept else "--budget"
-            raise UsageError(f"--dry-run cannot be combined with {other}; leave out one of them.")
+            conflict = "--kept" if kept else "--budget"
+            raise UsageError(
+                f"--dry-run cannot be combined with {conflict}; leave out one of them."
+            )
         with alone_on_stdout(json):
             times = forecast(card, output=folder, **where)
         if json:

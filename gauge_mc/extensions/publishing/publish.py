@@ -123,8 +123,8 @@ def publish(
         raise UsageError(f"{target} is the current folder; name a folder in it.")
     if whole < 0:
         raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
-    written = source.own_configs(parameters).items()
-    files = {update: path for update, path in written if update <= state.sweep}
+    configs = source.own_configs(parameters).items()
+    files = {update: path for update, path in configs if update <= state.sweep}
     named = title or record.title_of(parameters)
     people = tuple(map(record.Author.parse, authors))
     publisher = Publisher(people, institution, named, project, license)
@@ -132,8 +132,8 @@ def publish(
     for number, (update, path) in enumerate(files.items(), 1):
         rows.append(PublishedConfiguration.of(source, update, path))
         progress(number, len(files))
-    kept = _spread(list(files), whole)
-    plan = _Contents(source, parameters, sessions, state, publisher, rows, kept)
+    copies = _spread(list(files), whole)
+    plan = _Contents(source, parameters, sessions, state, publisher, rows, copies)
     with complete_folder(target) as temporary:
         plan.write(temporary)
         _refuse_filled(target)
@@ -191,8 +191,8 @@ class _Contents:
 
     def write(self, folder: Path) -> None:
         """Write everything into a folder that exists; its description last."""
-        kept = (self.run.toml, self.run.thinned, *self.run.tables(), *results_of(self.run))
-        for path in kept:
+        originals = (self.run.toml, self.run.thinned, *self.run.tables(), *results_of(self.run))
+        for path in originals:
             if path.exists():
                 _copy(path, folder / path.name)
         for name, text in self._texts():

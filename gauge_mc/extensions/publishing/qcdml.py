@@ -89,10 +89,10 @@ def ensemble(parameters: Parameters, publisher: Publisher) -> bytes:
         boundary(field, [b.value for b in p.lattice.boundaries])
         numbers(element, children, term.values)
     parents = {GLUON: gluon}
-    for kind, one in _others(p):
+    for kind, part in _others(p):
         if kind.element not in parents:
             parents[kind.element] = add(action, kind.element)
-        kind.describe(parents[kind.element], one)
+        kind.describe(parents[kind.element], part)
     _algorithm(root, p)
     return _document(root)
 
@@ -133,15 +133,17 @@ def posix_checksum(path: Path) -> str:
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            with subprocess.Popen(["cksum"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
-                assert one.stdin
-                assert one.stdout
+            with subprocess.Popen(
+                ["cksum"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as process:
+                assert process.stdin
+                assert process.stdout
                 missing = size
                 while piece := file.read(min(missing, 2**20)):
-                    one.stdin.write(piece)
+                    process.stdin.write(piece)
                     missing -= len(piece)
-                one.stdin.close()
-                words = one.stdout.read().split()
+                process.stdin.close()
+                words = process.stdout.read().split()
     except OSError as error:
         raise GaugeError(f"The program cksum fails ({error.strerror}): install it.") from error
     if len(words) != 2 or int(words[1]) != size:
@@ -198,9 +200,9 @@ def _gluons(parameters: Parameters) -> Iterator[QcdmlTerm]:
     values = {**six_links, "anisoDirection": "T", **action.values}
     names = {x.name for x in action.changed}
     yield QcdmlTerm(f"the action {action}", type(action), names, values, action.formula)
-    for one in p.algorithm.values.get("monomials", ()):
-        term, own_values = MONOMIALS[one.monomial], one.own_values
-        words = f"the term {one.monomial} of the action"
+    for monomial in p.algorithm.values.get("monomials", ()):
+        term, own_values = MONOMIALS[monomial.monomial], monomial.own_values
+        words = f"the term {monomial.monomial} of the action"
         yield QcdmlTerm(
             words, term, own_values.keys(), own_values, formula(term), term.representation
         )
@@ -267,9 +269,9 @@ def numbers(element: ET.Element, children: Mapping[str, str], values: Mapping[st
 
 def _algorithm(root: ET.Element, parameters: Parameters) -> None:
     """Describe the algorithm; the sign of a determinant and coarse functions need reweighting."""
-    p, others = parameters, [*_others(parameters)]
-    exact = all(kind.exact(x) for kind, x in others)
-    reweighted = any(kind.reweighted(x) for kind, x in others)
+    p, parts = parameters, [*_others(parameters)]
+    exact = all(kind.exact(x) for kind, x in parts)
+    reweighted = any(kind.reweighted(x) for kind, x in parts)
     reference = f"gauge-mc {__version__}: {p.algorithm.summary}"
     words = {"name": p.algorithm.name, "glossary": GLOSSARY, "reference": reference}
     flags = {"exact": str(exact).lower(), "reweightingNeeded": str(reweighted).lower()}

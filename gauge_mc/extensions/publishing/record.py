@@ -56,13 +56,13 @@ class Author:
     @classmethod
     def parse(cls, text: str) -> Author:
         """Read an author, ``Family, Given``, or a single name."""
-        family, comma, given = text.partition(",")
+        family, comma, forename = text.partition(",")
         if not family.strip() or (not comma and len(family.split()) > 1):
             raise UsageError(
                 f"'{text}' is not the name of an author with a comma after the family name; give "
                 "it as 'Family, Given'."
             )
-        return cls(family.strip(), given.strip())
+        return cls(family.strip(), forename.strip())
 
     def __str__(self) -> str:
         return f"{self.given} {self.family}".strip()
@@ -87,15 +87,15 @@ class Publisher:
         if not self.authors:
             raise UsageError("A publication has an author; name one with --author 'Family, Given'.")
         try:
-            known = str(canonicalize_license_expression(self.license))
+            identifier = str(canonicalize_license_expression(self.license))
         except InvalidLicenseExpression:
-            known = ""
-        if not re.fullmatch(r"[A-Za-z0-9.+-]+", known) or known.startswith("LicenseRef"):
+            identifier = ""
+        if not re.fullmatch(r"[A-Za-z0-9.+-]+", identifier) or identifier.startswith("LicenseRef"):
             raise UsageError(
                 f"The licence '{self.license}' is not an identifier of SPDX, such as {LICENSE}; "
                 "see https://spdx.org/licenses."
             )
-        object.__setattr__(self, "license", known)
+        object.__setattr__(self, "license", identifier)
 
     @property
     def license_url(self) -> str:
@@ -174,8 +174,8 @@ def source_digests() -> dict[str, str]:
 def other_sources(folder: Path) -> list[str]:
     """Return the kernels' sources that differ from those that a publication lists."""
     listed = {row["file"]: row["sha256"] for row in _rows(folder / KERNELS, KERNEL_COLUMNS)}
-    own = source_digests()
-    return sorted(name for name in {*listed, *own} if listed.get(name) != own.get(name))
+    digests = source_digests()
+    return sorted(name for name in {*listed, *digests} if listed.get(name) != digests.get(name))
 
 
 def chain_text(state: ChainState) -> str:
@@ -292,12 +292,12 @@ def published_files(folder: Path) -> dict[str, str]:
     path = folder / CRATE
     try:
         graph = parse_json(read_text(path, MOST_BYTES))["@graph"]
-        found = {str(x["@id"]): str(x["sha256"]) for x in graph if x["@type"] == "File"}
+        digests = {str(x["@id"]): str(x["sha256"]) for x in graph if x["@type"] == "File"}
     except (ValueError, TypeError, KeyError) as error:
         raise DamagedError(f"{path} is damaged: {error}; get the publication again.") from error
-    if outside := [x for x in found if Path(x).is_absolute() or ".." in Path(x).parts]:
+    if outside := [x for x in digests if Path(x).is_absolute() or ".." in Path(x).parts]:
         raise DamagedError(f"{path} names {outside[0]}, which is outside of the folder.")
-    return found
+    return digests
 
 
 def citation_text(publisher: Publisher) -> str:
@@ -320,7 +320,7 @@ def citation_text(publisher: Publisher) -> str:
 
 
 def readme_text(
-    parameters: Parameters, publisher: Publisher, configs: int, whole: int, notes: Sequence[str]
+    parameters: Parameters, publisher: Publisher, configs: int, count: int, notes: Sequence[str]
 ) -> str:
     """Return the README of the folder, with the commands that make and check the ensemble."""
     p = parameters
@@ -328,7 +328,7 @@ def readme_text(
     return f"""# {publisher.title}
 
 {describe(p, configs)}
-It was made by gauge-mc; `run.toml` states which versions and devices. {whole} of the configurations
+It was made by gauge-mc; `run.toml` states which versions and devices. {count} of the configurations
 are in `configs/`; `configurations.csv` has the SHA-256, the checksum of the links and the plaquette
 of each. All can be made again, with the same links, by the same version on the same kind of device.
 Install gauge-mc {__version__} from its sources, of which `kernels.csv` has the SHA-256, then:

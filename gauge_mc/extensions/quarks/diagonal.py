@@ -87,10 +87,10 @@ class DiagonalTerm(ABC):
             )
 
 
-def finite(what: str, value: float) -> float:
+def finite(name: str, value: float) -> float:
     """Return a parameter."""
     if not math.isfinite(value):
-        raise UsageError(f"{what} is {value}; give a number.")
+        raise UsageError(f"{name} is {value}; give a number.")
     return float(value)
 
 

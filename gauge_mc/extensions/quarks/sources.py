@@ -277,10 +277,10 @@ class GaussianSource(Source):
 
     def _smear(self, vectors: SpinorField, links: Field, time: int | None) -> None:
         """Smear vectors on one time slice, or on all of them."""
-        there = square(self.width, links.devices.strict) / (4 * self.steps)
+        strength = square(self.width, links.devices.strict) / (4 * self.steps)
         source, target = vectors, vectors.like()
         copy = [0.0] * (self.steps % 2)  # back to where the vectors were
-        for weight in [there] * self.steps + copy:
+        for weight in [strength] * self.steps + copy:
             smear_step(source, target, links, weight, time)
             source, target = target, source
 
@@ -289,7 +289,7 @@ def smear_step(
     source: SpinorField, target: SpinorField, links: Field, weight: float, time: int | None = None
 ) -> None:
     """Apply 1 + weight Laplacian to all vectors on one time slice, or on all of them."""
-    for n, (slab, there) in enumerate(zip(source.slabs, links.slabs, strict=True)):
+    for n, (slab, link_slab) in enumerate(zip(source.slabs, links.slabs, strict=True)):
         over = slab.whole()
         if time is not None:
             if time not in slab.layout.times:
@@ -299,7 +299,7 @@ def smear_step(
             GAUSS_STEP,
             over,
             source.storage.choice,
-            links=there.buffer.address,
+            links=link_slab.buffer.address,
             source=source.structure(slab),
             target=target.structure(target.slabs[n]),
             here=1 - 6 * weight,

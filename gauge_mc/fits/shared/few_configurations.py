@@ -28,13 +28,13 @@ def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
         return []
     most = max(bounds.values())
     names = [name for name, fewest in bounds.items() if fewest == most]
-    who = f"The fits {in_words(names)} need" if len(names) > 1 else f"The fit {names[0]} needs"
+    subject = f"The fits {in_words(names)} need" if len(names) > 1 else f"The fit {names[0]} needs"
     advice = "measure on more"
     if folder is not None and Run(folder).exists():
         again = path.stem.endswith(AGAIN_SUFFIX)
-        how = _measure_others if again else _make_more
-        advice = how(open_run(folder), most if again else most - number)
-    return [f"{who} at least {most} configurations, and {path.name} has {number}; {advice}."]
+        adviser = _measure_others if again else _make_more
+        advice = adviser(open_run(folder), most if again else most - number)
+    return [f"{subject} at least {most} configurations, and {path.name} has {number}; {advice}."]
 
 
 def _bounds(table: TableData) -> dict[str, int]:
@@ -42,11 +42,11 @@ def _bounds(table: TableData) -> dict[str, int]:
     bounds = {}
     for name in FITS:
         try:
-            one = FITS[name]
+            fit = FITS[name]
         except GaugeError:  # of a package that cannot be imported
             continue
-        if not one.of_scans and {*one.columns} <= {*table.columns}:
-            bounds[name] = one.fewest
+        if not fit.of_scans and {*fit.columns} <= {*table.columns}:
+            bounds[name] = fit.fewest
     return bounds
 
 
@@ -55,13 +55,15 @@ def _make_more(run: RunView, lacking: int) -> str:
     return f"make more with {_continued(run, _made(run) + lacking)}, and repeat the command"
 
 
-def _measure_others(run: RunView, wanted: int) -> str:
+def _measure_others(run: RunView, configs: int) -> str:
     """Return the advice that measures a number of configurations made again."""
     p = run.parameters
-    at = f"--at {p.thermalize + p.separation}:{p.thermalize + wanted * p.separation}:{p.separation}"
-    if _made(run) >= wanted:
+    at = (
+        f"--at {p.thermalize + p.separation}:{p.thermalize + configs * p.separation}:{p.separation}"
+    )
+    if _made(run) >= configs:
         return f"measure more with {at}"
-    return f"continue the run with {_continued(run, wanted)}, and measure more with {at}"
+    return f"continue the run with {_continued(run, configs)}, and measure more with {at}"
 
 
 def _made(run: RunView) -> int:
@@ -70,9 +72,9 @@ def _made(run: RunView) -> int:
     return max(0, run.sweep - p.thermalize) // p.separation
 
 
-def _continued(run: RunView, wanted: int) -> str:
+def _continued(run: RunView, configs: int) -> str:
     """Return the command that continues a run, or the scan of a run, up to some configurations."""
     of_scan = Scan(run.path.parent, run.parameters).exists()
     command, path = ("scan", run.path.parent) if of_scan else ("generate", run.path)
-    more = wanted if wanted > run.parameters.configs else None
+    more = configs if configs > run.parameters.configs else None
     return f"`{CommandLine(command, output=path, configs=more)}`"

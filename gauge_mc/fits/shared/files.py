@@ -138,30 +138,30 @@ def _kept_in(path: Path) -> dict[str, dict[str, Any]]:
 
 def kept_options(folder: Path, fit: str = "") -> dict[str, Any]:
     """Return the options of a fit that are kept with a run, or else with the folder of its scan."""
-    found = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
-    return {**found.get(OF_ALL, {}), **found.get(fit, {})}
+    options = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
+    return {**options.get(OF_ALL, {}), **options.get(fit, {})}
 
 
 def left_to_kept(
-    folder: Path, fit: str, options: Iterable[Option], given: Mapping[str, Any]
+    folder: Path, fit: str, options: Iterable[Option], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the kept options among some that were not given; for errors see `kept_options`."""
-    names = {option.name for option in options} - given.keys()
+    names = {option.name for option in options} - values.keys()
     return {name: option for name, option in kept_options(folder, fit).items() if name in names}
 
 
-def kept_in_words(folder: Path, kept: Mapping[str, Any]) -> list[str]:
+def kept_in_words(folder: Path, options: Mapping[str, Any]) -> list[str]:
     """Return the sentence that options are those that are kept with a run, if any."""
-    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in kept.items())
-    return [f"As kept with {folder}: {words}."] if kept else []
+    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+    return [f"As kept with {folder}: {words}."] if options else []
 
 
 def keep_options(folder: Path, fit: str, options: Mapping[str, Any]) -> None:
     """Keep the options of a fit with a run or scan, instead of those before."""
-    path, own = folder / KEPT_FILE, {**options}
-    of_all = {SKIP.name: own.pop(SKIP.name)} if SKIP.name in own else {}
-    kept = {**_kept_in(path), OF_ALL: of_all, fit: own}
-    write_file(path, json.dumps({KEPT: kept}, indent=1), KEPT_OPTIONS)
+    path, fit_options = folder / KEPT_FILE, {**options}
+    of_all = {SKIP.name: fit_options.pop(SKIP.name)} if SKIP.name in fit_options else {}
+    document = {**_kept_in(path), OF_ALL: of_all, fit: fit_options}
+    write_file(path, json.dumps({KEPT: document}, indent=1), KEPT_OPTIONS)
 
 
 def kept_skip(runs: Collection[Path], otherwise: Skip) -> Skip:
@@ -268,22 +268,22 @@ def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Cautio
     """
     cautions: dict[str, Caution] = {}
     for path, table in read.items():
-        said = []
+        sentences = []
         if table.header.get(LEFT_OUT):
-            said.append(f"{path.name}: {table.header[LEFT_OUT]}")
+            sentences.append(f"{path.name}: {table.header[LEFT_OUT]}")
         sweeps = table.columns.get(SWEEP, np.zeros(0, np.int64))
-        said += caution_spacing(sweeps[sweeps > last_skipped(path.parent, skip)])
+        sentences += caution_spacing(sweeps[sweeps > last_skipped(path.parent, skip)])
         run = Run(path.parent)
         if table.origins and run.exists() and not path.stem.endswith(AGAIN_SUFFIX):
             measured = {*np.unique(sweeps).tolist()}
-            there = run.configs().keys()
-            if lacking := there - measured:
-                said.append(
-                    f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
-                    "run; repeat the command that measured them, which measures the others."
+            configs = run.configs().keys()
+            if lacking := configs - measured:
+                sentences.append(
+                    f"{path.name} has {len(configs - lacking)} of {len(configs)} configurations of "
+                    "the run; repeat the command that measured them, which measures the others."
                 )
         where = "configurations", str(path.parent), path.name
-        cautions |= {x: Caution(x, *where) for x in said if x not in cautions}
+        cautions |= {x: Caution(x, *where) for x in sentences if x not in cautions}
     return [*cautions.values()]
 
 
@@ -316,8 +316,8 @@ def is_of_other_tables(path: Path) -> bool:
         fitted = tables_of_result(path)
     except GaugeError:
         return True
-    others = [path.parent / x.file for x in fitted]
-    present = {*path.parent.glob("*.csv"), *(x for x in others if x.is_file())}
+    paths = [path.parent / x.file for x in fitted]
+    present = {*path.parent.glob("*.csv"), *(x for x in paths if x.is_file())}
     return match_of(fitted, present) is not ContentMatch.SAME
 
 

@@ -159,17 +159,17 @@ def draw_rates(
     size = (WIDTH + PANEL * (len(panels) - 1), 3.6 + 0.1 * len(labels))
     with figure_file(path, size) as figure:
         frames = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        known: dict[str, Any] = {}
+        handles: dict[str, Any] = {}
         for curve in curves:
             axes = frames[panels.index(curve.panel)]
             style = look(labels.index(curve.label))
-            known.setdefault(curve.label, _draw(axes, curve, style, ideal))
+            handles.setdefault(curve.label, _draw(axes, curve, style, ideal))
         for axes, panel in zip(frames, panels, strict=True):
             axes.set_title(typeset(panel))
             _set_axes(axes, ticks)
             axes.set_xlabel(abscissa)
         frames[0].set_ylabel(ordinate)
-        entries = [(line, typeset(label)) for label, line in known.items()]
+        entries = [(line, typeset(label)) for label, line in handles.items()]
         entries += _dashed(any(curve.limits for curve in curves), ideal)
         add_heading(figure, frames[0], entries, title, 2)
 
@@ -201,8 +201,8 @@ def _set_axes(axes: Axes, ticks: Sequence[tuple[float, str]]) -> None:
 def _dashed(limits: bool, ideal: bool) -> list[tuple[Any, str]]:
     """Return the entries of the legend for lines without markers."""
     line, grey = load("matplotlib.lines").Line2D, {"color": GREY, "linewidth": 1.0}
-    found = [(line([], [], dashes=(4, 2), **grey), "limit of a copy")] if limits else []
-    return found + ([(line([], [], linestyle=":", **grey), "proportional")] if ideal else [])
+    entries = [(line([], [], dashes=(4, 2), **grey), "limit of a copy")] if limits else []
+    return entries + ([(line([], [], linestyle=":", **grey), "proportional")] if ideal else [])
 
 
 ZERO = Guide(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
@@ -232,11 +232,13 @@ def draw_history(
 ) -> None:
     """Draw a series and its running mean, which is the mean of all values up to each update."""
     axes.plot(history.sweeps, history.values, **series_line(look["color"]), zorder=1)
-    kept = history.after(skip)
-    running = np.cumsum(kept.values) / np.arange(1, kept.values.size + 1)
+    thermalised = history.after(skip)
+    running = np.cumsum(thermalised.values) / np.arange(1, thermalised.values.size + 1)
     every = max(1, running.size // 8)  # about eight markers are legible
     marks = (every // 2, every)
-    axes.plot(kept.sweeps, running, **mean_line(look), markevery=marks, zorder=3, label=label)
+    axes.plot(
+        thermalised.sweeps, running, **mean_line(look), markevery=marks, zorder=3, label=label
+    )
 
 
 def series_line(colour: str) -> dict[str, Any]:
@@ -260,11 +262,11 @@ def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:
 
 def key_of_lines(looks: Sequence[dict[str, Any]], shaded: bool) -> list[tuple[Any, str]]:
     """Return handles and labels of a legend that says what the lines of a time series show."""
-    own = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
+    style = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
     line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
     entries = [
-        (line([], [], **series_line(own["color"])), "each measurement"),
-        (line([], [], **mean_line(own)), "running mean"),
+        (line([], [], **series_line(style["color"])), "each measurement"),
+        (line([], [], **mean_line(style)), "running mean"),
     ]
     return [*entries, (patch(color=SHADE), "not averaged")] if shaded else entries
 

@@ -156,18 +156,18 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     Within `drawn_as` its size and resolution are those given there. Within `kept_figures` it is not
     written.
     """
-    kept = _kept.get()
-    if kept is None:
+    figures = _kept.get()
+    if figures is None:
         figure_kind(path).check(path)
     with _style():
         figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
         yield figure
         for text in figure.findobj(load("matplotlib.text").Text):
             text.set_text(printable(text.get_text()))
-    if kept is None:
+    if figures is None:
         write_figure(figure, path)
     else:
-        kept.append(figure)
+        figures.append(figure)
 
 
 def write_figure(figure: Figure, path: Path) -> None:

@@ -62,8 +62,8 @@ def named_apart(action: Action) -> tuple[list[str], list[str]]:
 def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> str:
     """Return a short description of an ensemble, such as ``SU(3), β = 6, 16³×32``."""
     factors = []
-    for extent, same in groupby(lattice.extents):
-        count = len(list(same))
+    for extent, repeats in groupby(lattice.extents):
+        count = len(list(repeats))
         factors.append(f"{extent}{str(count).translate(SUPERSCRIPTS) if count > 1 else ''}")
     coupling = [] if beta is None else [f"β = {beta:g}"]
     return ", ".join([group, *coupling, "×".join(factors)])
@@ -118,12 +118,12 @@ def add_heading(
             borderaxespad=0.3,
         )
         figure.draw_without_rendering()  # gives the frames their places, below the legend
-        left = axes.get_position().x0
-        if ncols == 1 or legend.get_window_extent().width <= (1 - left) * figure.bbox.width:
+        edge = axes.get_position().x0
+        if ncols == 1 or legend.get_window_extent().width <= (1 - edge) * figure.bbox.width:
             break
         legend.remove()
     figure.set_layout_engine("none")
-    legend.set_bbox_to_anchor((left, 0, 1 - left, 1))
+    legend.set_bbox_to_anchor((edge, 0, 1 - edge, 1))
 
 
 HOLLOW = {"color": GREY, "marker": "o", "linestyle": "none", "markerfacecolor": "white"}

@@ -171,12 +171,12 @@ class KeptNumbers:
         return matrix, cautions
 
 
-def product_of(wanted: Powers, shared: Sequence[Powers]) -> list[tuple[Powers, float]] | None:
+def product_of(product: Powers, shared: Sequence[Powers]) -> list[tuple[Powers, float]] | None:
     """Return one or two dimensions of numbers, with the powers that make up a product; or None."""
     for some in chain(combinations(shared, 1), combinations(shared, 2)):
-        symbols = {*wanted, *chain.from_iterable(some)}
+        symbols = {*product, *chain.from_iterable(some)}
         matrix = np.array([[powers.get(symbol, 0) for powers in some] for symbol in symbols])
-        target = np.array([wanted.get(symbol, 0) for symbol in symbols])
+        target = np.array([product.get(symbol, 0) for symbol in symbols])
         exponents = np.linalg.pinv(matrix) @ target
         if np.allclose(matrix @ exponents, target) and (np.abs(exponents) > 0.01).all():
             return [*zip(some, exponents.tolist(), strict=True)]
@@ -205,8 +205,8 @@ def runs_with_results(path: Path) -> list[Path]:
     if results_in(path) or not path.is_dir():
         return [path]
     runs = runs_of([path])
-    kept = [run for run in sorted(path.iterdir()) if run.is_dir() and results_in(run)]
-    return kept or runs if runs == [path] else runs
+    folders = [run for run in sorted(path.iterdir()) if run.is_dir() and results_in(run)]
+    return folders or runs if runs == [path] else runs
 
 
 def _fit_of(file: Path) -> str:

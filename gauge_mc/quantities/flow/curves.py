@@ -164,9 +164,9 @@ def weights_of(energy: str) -> tuple[float, float]:
 
 def read_flow(tables: Tables, skip: Skips = 0, fewest: int = MIN_CONFIGURATIONS) -> FlowTable:
     """Read the gradient flow of the whole lattice from the table of one chain or several."""
-    what = "the gradient flow of the whole lattice"
+    subject = "the gradient flow of the whole lattice"
     table = read_series(
-        tables, COLUMNS, what, skip, fewest, rows=lambda table: table["slice"] == WHOLE
+        tables, COLUMNS, subject, skip, fewest, rows=lambda table: table["slice"] == WHOLE
     )
     times = table.index["t"]
     if (np.diff(times) <= 0).any():
@@ -189,10 +189,10 @@ def tree_level(
     """Return C(a^2/t) in infinite volume."""
     kind = FLOWS.get(flow)
     if kind is None or kind.rectangle is None:
-        known = [name for name, x in FLOWS.items() if x.rectangle is not None]
+        flows = [name for name, x in FLOWS.items() if x.rectangle is not None]
         raise GaugeError(
             f"The tree-level correction of the flow '{flow}' is not known, only those of "
-            f"{in_words(known)}; leave --tree-level out."
+            f"{in_words(flows)}; leave --tree-level out."
         )
     p, measure = momenta(4)
     cosine = np.cos(p / 2) ** 2
@@ -249,8 +249,8 @@ def momenta(dimensions: int) -> tuple[Array, Array]:
     index = np.array(list(combinations_with_replacement(range(NODES), dimensions)))
     orders = np.full(len(index), float(factorial(dimensions)))
     run = np.ones(len(index))
-    for same in (index[:, 1:] == index[:, :-1]).T:  # divide by the orders of equal components
-        run = np.where(same, run + 1, 1)
+    for equal in (index[:, 1:] == index[:, :-1]).T:  # divide by the orders of equal components
+        run = np.where(equal, run + 1, 1)
         orders /= run
     weight = (2 * u * gauss)[index].prod(axis=1)
     return np.pi * u[index] ** 2, orders * weight
@@ -265,8 +265,8 @@ def _kernel(hat: Array, planes: Array) -> Array:
     """Return the kernel K of sum over mu < nu of planes_mu,nu |p̂_mu A_nu - p̂_nu A_mu|^2."""
     kernel = -planes * hat[:, :, None] * hat[:, None, :]
     directions = np.arange(4)
-    other = planes * (1 - np.eye(4)) * hat[:, None, :] ** 2
-    kernel[:, directions, directions] = other.sum(axis=2)
+    diagonal = planes * (1 - np.eye(4)) * hat[:, None, :] ** 2
+    kernel[:, directions, directions] = diagonal.sum(axis=2)
     return np.asarray(kernel)
 
 
@@ -423,8 +423,8 @@ class FlowCurve:
         gain = SLOPE_GAIN if order else VALUE_GAIN
         index = np.arange(self.t.size)
         for parity in (0, 1):
-            kept = (index % 2 == parity) | (index == 0) | (index == index[-1])
-            coarse = interpolate.CubicSpline(self.t[kept], mean[kept])
+            knots = (index % 2 == parity) | (index == 0) | (index == index[-1])
+            coarse = interpolate.CubicSpline(self.t[knots], mean[knots])
             errors.append(abs(root**order * coarse(root, order) - target) / gain)
         return float(max(errors) / abs(rate))
 
@@ -445,8 +445,8 @@ def _correction(flow: FlowTable, energy: str, t: Array) -> Array:
             "The header of the table does not state the action and the flow, on which the "
             "tree-level correction depends; leave --tree-level out."
         )
-    known = action.partition(":")[0] in ACTIONS
-    rectangle = action_of(flow.ensemble).rectangle if known else None
+    registered = action.partition(":")[0] in ACTIONS
+    rectangle = action_of(flow.ensemble).rectangle if registered else None
     if rectangle is None:
         raise GaugeError(
             f"The tree-level correction for the action '{action}' is not known; leave --tree-level "

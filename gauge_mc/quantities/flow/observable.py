@@ -188,8 +188,8 @@ class GradientFlowObservable(Observable):
 
     def __post_init__(self) -> None:
         FLOWS.check(self.kind)
-        asked = {"tolerance": self.tolerance or None, "until": self.until or None}
-        check_declared(self.options, {"step": self.step, "every": self.every, **asked})
+        limits = {"tolerance": self.tolerance or None, "until": self.until or None}
+        check_declared(self.options, {"step": self.step, "every": self.every, **limits})
         if self.step > (largest := largest_step(self.chosen)):
             raise UsageError(
                 f"--step is {self.step:g}, with which the flow {self.kind} is not stable; give at "
@@ -209,19 +209,19 @@ class GradientFlowObservable(Observable):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> GradientFlowObservable:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        given = check_options(cls.options, options, cls.name)
-        if "until" in given and "to" in given:
+        values = check_options(cls.options, options, cls.name)
+        if "until" in values and "to" in values:
             raise UsageError("--to and --until exclude each other; give one.")
-        kind = given.pop("flow", defaults.FLOW)
-        if "until" not in given:
-            given.setdefault("to", min(lattice.extents) ** 2 / 32)
-        if 0 < given.get("to", 0) < given.get("every", 0):
+        kind = values.pop("flow", defaults.FLOW)
+        if "until" not in values:
+            values.setdefault("to", min(lattice.extents) ** 2 / 32)
+        if 0 < values.get("to", 0) < values.get("every", 0):
             raise UsageError(
-                f"--every is {given['every']:g}, the flow time between records, but the flow ends "
-                f"at {given['to']:g} already; give a shorter one."
+                f"--every is {values['every']:g}, the flow time between records, but the flow ends "
+                f"at {values['to']:g} already; give a shorter one."
             )
-        given.setdefault("step", usual_step(kind, given.get("anisotropy", 1.0)))
-        return cls(lattice, kind, **given)
+        values.setdefault("step", usual_step(kind, values.get("anisotropy", 1.0)))
+        return cls(lattice, kind, **values)
 
     @property
     def chosen(self) -> Flow:
@@ -334,14 +334,14 @@ class GradientFlowObservable(Observable):
                 f"The table {source} is damaged: its configurations do not have the same flow "
                 f"times and slices; check it with `{CommandLine('verify', source)}`."
             ) from error
-        found = {
+        curves = {
             name: TimeSeries(sweeps, value[:, :, 0], first=0) for name, value in values.items()
         }
         for name, value in values.items():
             if value.shape[2] > 1:
                 for i, t in enumerate(times):
-                    found[f"{name},t={t:.10g}"] = TimeSeries(sweeps, value[:, i, 1:], first=0)
-        return found
+                    curves[f"{name},t={t:.10g}"] = TimeSeries(sweeps, value[:, i, 1:], first=0)
+        return curves
 
 
 def _arrays(
@@ -352,8 +352,8 @@ def _arrays(
     distinct = [index[np.sort(np.unique(index, return_index=True)[1])] for index in indices]
     grid = np.meshgrid(*distinct, indexing="ij")
     shape = grid[0].shape
-    same = (np.array_equal(a.reshape(shape), b) for a, b in zip(indices, grid, strict=True))
-    if not all(same) or distinct[2][0] != WHOLE:
+    matches = (np.array_equal(a.reshape(shape), b) for a, b in zip(indices, grid, strict=True))
+    if not all(matches) or distinct[2][0] != WHOLE:
         raise ValueError
     values = {name: table[name].astype(np.float64).reshape(shape) for name in FLOW_COLUMNS[3:]}
     return distinct[0], distinct[1], values
@@ -385,13 +385,13 @@ class _FlowSchedule:
     def _measured(self, t: float) -> FlowedField:
         field, sites = self._flow.field, self._flow.field.lattice.sites
         field.exchange_halo(depth=None)
-        found = field_strength(field, self._largest, self._flow.flow.anisotropy)
-        improved = improved_charge(field, self._flow.spare, found.charge)
-        check_flowed(found.clover, t)
-        plaquette, clover = (float(x.sum()) / sites for x in (found.plaquette, found.clover))
-        charge, largest = float(found.charge.sum()), float(found.largest.max())
+        strength = field_strength(field, self._largest, self._flow.flow.anisotropy)
+        improved = improved_charge(field, self._flow.spare, strength.charge)
+        check_flowed(strength.clover, t)
+        plaquette, clover = (float(x.sum()) / sites for x in (strength.plaquette, strength.clover))
+        charge, largest = float(strength.charge.sum()), float(strength.largest.max())
         averages = (plaquette, clover, charge, float(improved.sum()), largest)
-        return FlowedField(t, field, *averages, found, improved)
+        return FlowedField(t, field, *averages, strength, improved)
 
 
 def check_flowed(values: ArrayLike, t: float) -> None:

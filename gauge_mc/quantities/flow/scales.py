@@ -169,12 +169,12 @@ def _cautions(time: Crossing, width: Crossing, radius: float) -> list[str]:
     both = (time.estimate, width.estimate)
     tau_int = float(np.nanmax([x.tau_int + x.tau_int_error for x in both]))
     cautions = caution_short(time.series.size, tau_int)
-    for name, one in (("t0", time), ("w0", width)):
-        if one.interpolation > NEGLIGIBLE * one.estimate.error:
+    for name, crossing in (("t0", time), ("w0", width)):
+        if crossing.interpolation > NEGLIGIBLE * crossing.estimate.error:
             cautions.append(
-                f"The interpolation error of {name}, {one.interpolation:.1g}, is not negligible "
-                f"beside its statistical error, {one.estimate.error:.1g}: measure the flow at more "
-                "times."
+                f"The interpolation error of {name}, {crossing.interpolation:.1g}, is not "
+                f"negligible beside its statistical error, {crossing.estimate.error:.1g}: measure "
+                "the flow at more times."
             )
     if radius > LARGEST_RADIUS:
         cautions.append(
@@ -254,20 +254,20 @@ class ScaleResult(FitResult):
         below = {"caption": self._caption(), "caption_justify": "left"}
         table = empty_table(title, ["quantity"], heads, **below)
         for name, heading in headings(FlowScales).items():
-            one = getattr(scales, name)
-            if isinstance(one, Spacing):
-                table.add_row(heading, *_cells(one.value, scale=one.scale_error))
-            elif one:
+            scale = getattr(scales, name)
+            if isinstance(scale, Spacing):
+                table.add_row(heading, *_cells(scale.value, scale=scale.scale_error))
+            elif scale:
                 interpolation = getattr(scales, f"{name}_interpolation", math.nan)
-                table.add_row(heading, *_cells(one, interpolation))
+                table.add_row(heading, *_cells(scale, interpolation))
         return [table]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return t0, w0 and the lattice spacing; the second error of the latter is of the scale."""
         scales = self.scales
-        known = headings(FlowScales)
+        heads = headings(FlowScales)
         spacings = [
-            quoted_number(known[name].partition(" (")[0], x.value, x.scale_error or None, "fm")
+            quoted_number(heads[name].partition(" (")[0], x.value, x.scale_error or None, "fm")
             for name in ("spacing_t0", "spacing_w0")
             if (x := getattr(scales, name))
         ]
@@ -285,9 +285,9 @@ class ScaleResult(FitResult):
         if FLOW_ANISOTROPY in scales.ensemble:
             xi = scales.ensemble[FLOW_ANISOTROPY]
             lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
-        for name, one in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
-            if one:
-                lines.append(f"Scale: {name} = {_reference(one)} fm, {one.source}.")
+        for name, spacing in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
+            if spacing:
+                lines.append(f"Scale: {name} = {_reference(spacing)} fm, {spacing.source}.")
         if not scales.spacing_t0:
             lines.append(f"Give √t0 in fm with {SQRT_T0.flag} for a lattice spacing.")
         return "\n".join([*lines, *scales.cautions])
@@ -366,10 +366,10 @@ def reference_t0(
     ensemble: Mapping[str, str], target: float, options: Mapping[str, Any]
 ) -> Reference | None:
     """Return sqrt(t0) in fm: the one that was given, or that of the group if it is known."""
-    given = given_reference(SQRT_T0.name, options)
+    reference = given_reference(SQRT_T0.name, options)
     group = GROUPS[ensemble["group"]] if ensemble.get("group") in GROUPS else None
-    if given or target != TARGET or group is None or group.sqrt_t0 is None:
-        return given
+    if reference or target != TARGET or group is None or group.sqrt_t0 is None:
+        return reference
     return Reference(*group.sqrt_t0)
 
 

@@ -275,9 +275,9 @@ def _kurtosis(flow: FlowTable, q: Array, trusted: bool) -> Estimate:
         return _estimate(flow, math.nan, np.full(q.size, math.nan), False)
     value = fourth / second - 3 * second
     change = (q**4 - fourth) / second - (fourth / second**2 + 3) * (q**2 - second)
-    found = _estimate(flow, value, value + change, trusted)
-    normal = second * math.sqrt(24 * 2 * found.tau_int / q.size)
-    return replace(found, error=max(found.error, normal)) if trusted else found
+    kurtosis = _estimate(flow, value, value + change, trusted)
+    normal = second * math.sqrt(24 * 2 * kurtosis.tau_int / q.size)
+    return replace(kurtosis, error=max(kurtosis.error, normal)) if trusted else kurtosis
 
 
 def _estimate(flow: FlowTable, value: float, series: Array, trusted: bool) -> Estimate:
@@ -288,25 +288,25 @@ def _estimate(flow: FlowTable, value: float, series: Array, trusted: bool) -> Es
 
 
 def _cautions(
-    found: Charges, mean: Estimate, square: Estimate, rounded: bool, t: float, flow: FlowTable
+    charges: Charges, mean: Estimate, square: Estimate, rounded: bool, t: float, flow: FlowTable
 ) -> list[str]:
-    cautions, n = [], found.values.size
-    if found.changes < MIN_CHANGES:
+    cautions, n = [], charges.values.size
+    if charges.changes < MIN_CHANGES:
         cautions.append(
-            f"Q changes {found.changes} times in {n} configurations, too rarely to estimate "
+            f"Q changes {charges.changes} times in {n} configurations, too rarely to estimate "
             "autocorrelation times and errors: make the run much longer."
         )
     else:
         tau_int = max(x.tau_int + x.tau_int_error for x in (mean, square))
         cautions += caution_short(n, tau_int, "Q")
-        cautions += flow.replicas.cautions(flow.sweeps, found.values)
-    if rounded and found.deviation > LARGEST_DEVIATION:
+        cautions += flow.replicas.cautions(flow.sweeps, charges.values)
+    if rounded and charges.deviation > LARGEST_DEVIATION:
         cautions.append(
-            f"The charges differ from integers by {found.deviation:.2f}, so that rounding them is "
-            "questionable: choose a larger --t, or a finer lattice."
+            f"The charges differ from integers by {charges.deviation:.2f}, so that rounding them "
+            "is questionable: choose a larger --t, or a finer lattice."
         )
-    if found.missing:
-        cautions.append(f"t0 is not known: {found.missing}")
+    if charges.missing:
+        cautions.append(f"t0 is not known: {charges.missing}")
     radius = math.sqrt(8 * t) / min(flow.lattice.extents)
     if radius > LARGEST_RADIUS:
         cautions.append(
@@ -354,10 +354,12 @@ class TopologyResult(FitResult):
         below = {"caption": self._caption(), "caption_justify": "left"}
         table = empty_table(title, ["quantity"], heads, **below)
         for name, heading in headings(TopologicalCharge).items():
-            one = getattr(topology, name)
-            if one and math.isfinite(one.value):
+            moment = getattr(topology, name)
+            if moment and math.isfinite(moment.value):
                 scale = getattr(topology, f"{name}_scale_error", None)
-                table.add_row(heading, str(one), f"{scale:.2g}" if scale else "", one.format_tau())
+                table.add_row(
+                    heading, str(moment), f"{scale:.2g}" if scale else "", moment.format_tau()
+                )
         return [table]
 
     def quoted(self) -> list[QuotedNumber]:

@@ -90,20 +90,20 @@ class FreeEnergyResult(DataResult[FreeEnergies]):
 
     def report(self) -> list[Any]:
         """Return a table of the free energies, and what was fitted."""
-        found = self.found
-        table = table_of("Free energy of two static charges", FreeEnergyPoint, found.points, 4)
-        name = "Screening mass m/T" if found.phase == DECONFINED else "String tension σ(T)/T²"
-        quality = f"χ² = {found.chi2:.3g}, {found.chi2_expected:.3g} expected"
-        lines = [f"{name} = {found.mass} ({quality}, p = {found.p_value:.2g})"]
-        if found.limit:
-            lines.append(f"F/T at infinite distance = {found.limit}")
-        return [table, *lines, *found.cautions]
+        energies = self.found
+        table = table_of("Free energy of two static charges", FreeEnergyPoint, energies.points, 4)
+        name = "Screening mass m/T" if energies.phase == DECONFINED else "String tension σ(T)/T²"
+        quality = f"χ² = {energies.chi2:.3g}, {energies.chi2_expected:.3g} expected"
+        lines = [f"{name} = {energies.mass} ({quality}, p = {energies.p_value:.2g})"]
+        if energies.limit:
+            lines.append(f"F/T at infinite distance = {energies.limit}")
+        return [table, *lines, *energies.cautions]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the screening mass or the string tension, and F at infinite distance."""
-        found = self.found
-        name = "m/T" if found.phase == DECONFINED else "σ(T)/T²"
-        return [quoted_number(name, found.mass), quoted_number("F(∞)/T", found.limit)]
+        energies = self.found
+        name = "m/T" if energies.phase == DECONFINED else "σ(T)/T²"
+        return [quoted_number(name, energies.mass), quoted_number("F(∞)/T", energies.limit)]
 
 
 class FreeEnergyFit(Fit):
@@ -142,19 +142,23 @@ class ScreeningResult(DataResult[ScreeningMasses]):
 
     def report(self) -> list[Any]:
         """Return tables of the correlators and of the masses."""
-        found = self.found
-        title = "Confined phase: m/T = σ(T)/T²" if found.phase == CONFINED else "Screening masses"
+        screening = self.found
+        title = (
+            "Confined phase: m/T = σ(T)/T²" if screening.phase == CONFINED else "Screening masses"
+        )
         return [
-            table_of("Correlators of planes of Polyakov loops", ScreeningPoint, found.points, 3),
-            table_of(title, ScreeningMass, found.masses, 3),
-            *found.cautions,
+            table_of(
+                "Correlators of planes of Polyakov loops", ScreeningPoint, screening.points, 3
+            ),
+            table_of(title, ScreeningMass, screening.masses, 3),
+            *screening.cautions,
         ]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the mass of each part of the loop, or the string tension."""
-        found = self.found
-        name = "σ(T)/T²" if found.phase == CONFINED else "m/T"
-        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in found.masses]
+        screening = self.found
+        name = "σ(T)/T²" if screening.phase == CONFINED else "m/T"
+        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in screening.masses]
 
 
 class ScreeningFit(Fit):
@@ -229,13 +233,13 @@ def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
     require(runs)
     for run in runs:
         check_history(run, skip)
-    kept = [run.after(skip) for run in runs]
-    real = all(np.abs(np.imag(run.values)).max() < REAL for run in kept)
+    thermalised = [run.after(skip) for run in runs]
+    real = all(np.abs(np.imag(run.values)).max() < REAL for run in thermalised)
     with figure_file(path, (WIDTH, 2.8 + LINE * max(len(runs), 2))) as figure:
         gaps = {"wspace": 0.06}  # room for the label between the frames
         plane, series = figure.subplots(1, 2, width_ratios=(1, WIDER), gridspec_kw=gaps)
         looks, entries = [look(i) for i in range(len(runs))], []
-        for i, (run, shown) in enumerate(zip(runs, kept, strict=True)):
+        for i, (run, shown) in enumerate(zip(runs, thermalised, strict=True)):
             size = History(run.label, run.sweeps, np.abs(run.values))
             mean = describe_history(size.after(skip), r"\langle|L|\rangle")
             label = f"{typeset(run.label)}:  {mean}" if run.label else mean
@@ -302,16 +306,16 @@ class ScreeningPlot(TablePlot):
 
         For errors see `TablePlot.picture`.
         """
-        found = ScreeningFit().carry_out([table], **options).found
-        caution(*found.cautions)
-        lattice = Lattice.parse(found.ensemble["lattice"])
+        screening = ScreeningFit().carry_out([table], **options).found
+        caution(*screening.cautions)
+        lattice = Lattice.parse(screening.ensemble["lattice"])
         left, right = list[Mark](), list[Mark]()
-        for n, mass in enumerate(found.masses):
-            points = [point for point in found.points if point.part == mass.part]
+        for n, mass in enumerate(screening.masses):
+            points = [point for point in screening.points if point.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
-        known = [np.subtract(x.y, x.error) for x in left if isinstance(x, Symbols)]
-        logarithmic = {"yscale": "log", "ylim": (min(x.min() for x in known) / 3, None)}
+        lower_ends = [np.subtract(x.y, x.error) for x in left if isinstance(x, Symbols)]
+        logarithmic = {"yscale": "log", "ylim": (min(x.min() for x in lower_ends) / 3, None)}
         frames = [
             Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
             Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
@@ -327,26 +331,26 @@ def _correlator(
 ) -> list[Mark]:
     """Return the curve of a fit, and the correlator where it is positive."""
     norm, planes = points[0].correlator.value, max(lattice.extents[:3])
-    own = [point for point in points if point.correlator.value > SHOWN * point.correlator.error]
+    shown = [point for point in points if point.correlator.value > SHOWN * point.correlator.error]
     m, r = mass.mass.value / lattice.t, np.linspace(mass.r_min, mass.r_max, 200)
     shape = np.exp(-m * r) + np.exp(-m * (planes - r))
     line = {"color": look(n)["color"], "linewidth": 0.8}
-    values = [x.correlator.value / norm for x in own]
-    errors = [x.correlator.error / norm for x in own]
+    values = [x.correlator.value / norm for x in shown]
+    errors = [x.correlator.error / norm for x in shown]
     style = {**look(n), "markersize": 4}
     return [
         Stroke(r, mass.amplitude.value * shape / norm, style=line),
-        Symbols([x.r for x in own], values, errors, style=style, text=mass.part),
+        Symbols([x.r for x in shown], values, errors, style=style, text=mass.part),
     ]
 
 
 def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> list[Mark]:
     """Return the effective masses, and the fitted mass with its error where it was fitted."""
-    known = [(point.r + 0.5, point.effective_mass) for point in points if point.effective_mass]
+    masses = [(point.r + 0.5, point.effective_mass) for point in points if point.effective_mass]
     style = {**look(n), "markersize": 4}
     low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
     band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
     return [
-        Symbols.of([r for r, _ in known], [x for _, x in known], style),
+        Symbols.of([r for r, _ in masses], [x for _, x in masses], style),
         Sketch(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
     ]

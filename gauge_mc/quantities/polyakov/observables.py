@@ -304,9 +304,9 @@ def sums_of_lines(
         }
         for lines in time_lines(field)
     ]
-    alone = len(field.layouts) == 1
-    sums = DeferredSums(field, kernel, values, arguments, over, block, side=alone)
-    return sums, None if alone else partial(time_lines, field)
+    undivided = len(field.layouts) == 1
+    sums = DeferredSums(field, kernel, values, arguments, over, block, side=undivided)
+    return sums, None if undivided else partial(time_lines, field)
 
 
 def polyakov_loop(field: Field) -> complex:
@@ -457,13 +457,13 @@ def polyakov_planes(field: Field) -> list[NDArray[np.complex128]]:
         sums.launch(POLYAKOV_PLANES, *steps)
         local.append(sums.by_slice())
     rows = add_slices(field.devices, local).view(np.complex128)
-    found, begin = [], 0
+    planes, begin = [], 0
     for extent in extents:
         count, sites = -(-extent // at_a_time), field.lattice.slice_sites // extent
         values = rows[begin : begin + count].reshape(-1)[:extent]
-        found.append(np.asarray(values / (field.group.colours * sites)))
+        planes.append(np.asarray(values / (field.group.colours * sites)))
         begin += count
-    return found
+    return planes
 
 
 POLYAKOV_CORRELATORS = Kernel("polyakov_correlators")
@@ -528,10 +528,10 @@ class PolyakovCorrelators(ReducedNoise):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> PolyakovCorrelators:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        given = check_options((*cls.options, *action_options()), options, cls.name)
-        r_max = given.pop("r_max", min(lattice.extents[:3]) // 2)
-        paths = PATHS if given.pop("off_axis", False) else PATHS[:1]
-        noise = NoiseReduction.from_options(lattice, given, WITHOUT_UPDATES)
+        values = check_options((*cls.options, *action_options()), options, cls.name)
+        r_max = values.pop("r_max", min(lattice.extents[:3]) // 2)
+        paths = PATHS if values.pop("off_axis", False) else PATHS[:1]
+        noise = NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
         return cls(lattice, r_max, tuple(p for p in paths if steps_along(p, r_max)), noise)
 
     @property
@@ -594,13 +594,13 @@ def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array
     launches = [*_launches(observable)]
     sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
     rows = add_slices(field.devices, [s.by_slice() for s in sums])
-    found: dict[tuple[str, int], list[float]] = {}
+    by_distance: dict[tuple[str, int], list[float]] = {}
     # All distances are summed, also those that are not asked for.
     for (path, _, first, count), row in zip(launches, rows, strict=True):
         for n in range(count):
-            found.setdefault((path, first + n), []).append(row[n])
+            by_distance.setdefault((path, first + n), []).append(row[n])
     norm = field.group.colours**2 * field.lattice.slice_sites
-    return np.array([np.mean(found[d]) for d in observable.distances]) / norm
+    return np.array([np.mean(by_distance[d]) for d in observable.distances]) / norm
 
 
 def _launches(observable: PolyakovCorrelators) -> Iterable[tuple[str, Step, int, int]]:

@@ -106,19 +106,19 @@ def free_energies(
     lattice = Lattice.parse(ensemble["lattice"])
     distances = np.array([steps * step_length(path) for path, steps in correlators.distances])
     order = np.argsort(distances, kind="stable")
-    chosen = order[(distances[order] >= reach[0] - 1e-9) & (distances[order] <= reach[1] + 1e-9)]
+    selection = order[(distances[order] >= reach[0] - 1e-9) & (distances[order] <= reach[1] + 1e-9)]
     vectors = np.array([[steps * int(x) for x in path] for path, steps in correlators.distances])
-    series = correlators.values[:, chosen]
-    if chosen.size < 3:
+    series = correlators.values[:, selection]
+    if selection.size < 3:
         raise GaugeError(
-            f"The fit needs three distances, and there are {chosen.size} from R = {reach[0]:g} "
+            f"The fit needs three distances, and there are {selection.size} from R = {reach[0]:g} "
             f"to {reach[1]:g}; choose a wider range, or measure more distances."
         )
-    form = image_sum(vectors[chosen], lattice)
-    found, fitted = _fitted(form, series, phase, correlators.replicas)
+    form = image_sum(vectors[selection], lattice)
+    fitted_phase, fitted = _fitted(form, series, phase, correlators.replicas)
     estimate = correlators.replicas.estimate
     mass = estimate(correlators.extent * fitted.series[:, 0])
-    used = set(chosen.tolist())
+    used = set(selection.tolist())
     points = [_point(correlators, int(n), float(distances[n]), n in used) for n in order]
     cautions = []
     if fitted.fit.p_value < POOR:
@@ -130,10 +130,10 @@ def free_energies(
         cautions.append("The mass is not positive: C(R) does not decrease within its errors.")
     return FreeEnergies(
         dict(ensemble),
-        found,
+        fitted_phase,
         points,
         mass,
-        _logarithm(estimate(fitted.series[:, 2])) if found == DECONFINED else None,
+        _logarithm(estimate(fitted.series[:, 2])) if fitted_phase == DECONFINED else None,
         estimate(fitted.series[:, 1]),
         *fitted.fit.quality,
         cautions,
@@ -219,9 +219,9 @@ def _point(correlators: Correlators, n: int, distance: float, fitted: bool) -> F
     return FreeEnergyPoint(path, distance, scaled, mean, energy, fitted)
 
 
-def _logarithm(found: Estimate) -> Estimate:
+def _logarithm(mean: Estimate) -> Estimate:
     """Return minus the logarithm of a mean, which is positive."""
-    return replace(found, value=-math.log(found.value), error=found.error / found.value)
+    return replace(mean, value=-math.log(mean.value), error=mean.error / mean.value)
 
 
 REAL, IMAGINARY, BOTH = "Re L", "Im L", "L"
@@ -318,9 +318,11 @@ def read_planes(tables: Tables, skip: Skips = 0) -> PlaneSeries:
             "correlators again."
         )
     longest = max(lattice.extents[:3])
-    chosen = [n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest]
+    columns = [
+        n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest
+    ]
     parts = [
-        series.values[name][:, chosen]
+        series.values[name][:, columns]
         .reshape(series.sweeps.size, -1, longest // 2 + 1)
         .mean(axis=1)
         for name in ("re", "im")
@@ -397,7 +399,7 @@ class _ScreenedFit:
         extent = self.series.lattice.t
         estimate = self.series.replicas.estimate
         mass = estimate(extent * fitted.series[:, 0])
-        found = ScreeningMass(
+        screening = ScreeningMass(
             part,
             mass,
             first,
@@ -409,21 +411,21 @@ class _ScreenedFit:
         cautions = []
         if not good:
             cautions.append(
-                f"The form does not fit the correlator of {part} (p = {found.p_value:.2g}): "
+                f"The form does not fit the correlator of {part} (p = {screening.p_value:.2g}): "
                 "measure on a longer lattice, or choose --r-min and --r-max."
             )
         if not mass.value > SIGNIFICANT * mass.error:
             cautions.append(f"The mass of {part} is less than {SIGNIFICANT:g} errors above 0.")
         level = fitted.series[:, 2:] if constant else 0.0  # it fluctuates with the correlator
-        return _ScreenedPart(found, self._points(part, values - level), cautions)
+        return _ScreenedPart(screening, self._points(part, values - level), cautions)
 
     def _fit(self, values: Array, first: int, constant: bool) -> CurveFit | None:
         """Return the fit from a distance on, or None if it does not converge."""
         r, planes = np.arange(first, self.last + 1), self.series.planes
 
         def form(mass: float) -> tuple[Array, Array]:
-            there, back = np.exp(-mass * r), np.exp(-mass * (planes - r))
-            return there + back, -r * there - (planes - r) * back
+            forward, back = np.exp(-mass * r), np.exp(-mass * (planes - r))
+            return forward + back, -r * forward - (planes - r) * back
 
         data = form, values[:, r], self.series.replicas, PLANE_GUESSES
         return _falling_fit(*data, constant, 0.0)
@@ -436,8 +438,8 @@ class _ScreenedFit:
         for r in range(values.shape[1]):
             mass = None
             if 1 <= r < values.shape[1] - 1 and np.isfinite(effective.precision[0, r - 1]):
-                one = estimate(extent * effective.series[:, 0, r - 1])
-                mass = one if one.value > SIGNIFICANT / 2 * one.error else None
+                average = estimate(extent * effective.series[:, 0, r - 1])
+                mass = average if average.value > SIGNIFICANT / 2 * average.error else None
             points.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
         return points
 
@@ -447,11 +449,11 @@ def _deconfined(search: _ScreenedFit, phase: str | None) -> _ScreenedPart | None
     if phase == CONFINED:
         return None
     try:
-        found = search.of(REAL, search.series.real, constant=True)
+        part = search.of(REAL, search.series.real, constant=True)
     except GaugeError:  # without a constant the fit of its form need not converge
         if phase == DECONFINED:
             raise
         return None
-    constant = found.mass.constant
+    constant = part.mass.constant
     above = constant is not None and constant.value > SIGNIFICANT * constant.error
-    return found if above or phase == DECONFINED else None
+    return part if above or phase == DECONFINED else None

@@ -166,8 +166,8 @@ class PotentialResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        own = {**asdict(self.potential), "cautions": self.potential.cautions}
-        return {"observable": OBSERVABLE, "units": UNITS, **own}
+        fields = {**asdict(self.potential), "cautions": self.potential.cautions}
+        return {"observable": OBSERVABLE, "units": UNITS, **fields}
 
     def report(self) -> list[Any]:
         """Return a table of the scales, and how, on what, and what to doubt, one sentence each."""
@@ -318,13 +318,13 @@ class PotentialFit(Fit):
 
     def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
         """Return the table of the chosen source, or else of the first one; see `Fit.find_table`."""
-        chosen = options.get(SOURCE.name)
-        if chosen is None:
+        source = options.get(SOURCE.name)
+        if source is None:
             names = (
                 name for name, columns in TABLES.items() if tables_with_columns(folder, columns)
             )
-            chosen = next(names, LOOPS)
-        return find_table_by_columns(folder, columns_of(chosen))
+            source = next(names, LOOPS)
+        return find_table_by_columns(folder, columns_of(source))
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> PotentialResult:
         """Fit V(R) from the loops or the correlators of tables; see `Fit.carry_out`."""
@@ -406,10 +406,10 @@ def states_of(
     if levels is None and (level is not None or not has_correlations(loops)):
         single = all_loops(loops, level)
         return [[effective_energies(path) for path in single]], (single[0].smearing,)
-    chosen = smearing_levels(loops) if levels is None else parse_levels(levels)
-    paths = [variational(select_matrices(loops, path, chosen)) for path in paths_of(loops)]
+    basis = smearing_levels(loops) if levels is None else parse_levels(levels)
+    paths = [variational(select_matrices(loops, path, basis)) for path in paths_of(loops)]
     states = [[effective_energies(path) for path in state] for state in zip(*paths, strict=False)]
-    return states, tuple(chosen)
+    return states, tuple(basis)
 
 
 def parse_levels(text: str | tuple[int, ...]) -> list[int]:

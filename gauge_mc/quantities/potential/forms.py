@@ -226,12 +226,12 @@ def average_forms(
         )
     scales, histories, shown = {}, {}, ()
     for name in ("sigma", *FORCES):
-        chosen = [model for model in models if name in model.quantities]
-        if not chosen:
+        candidates = [model for model in models if name in model.quantities]
+        if not candidates:
             continue
-        pairs = zip(*(model.quantities[name] for model in chosen), strict=True)
+        pairs = zip(*(model.quantities[name] for model in candidates), strict=True)
         values, gradients = map(np.array, pairs)
-        fits = [model.fit for model in chosen]
+        fits = [model.fit for model in candidates]
         growth = np.array([fit.growth for fit in fits])
         variances = np.einsum("mi,ij,mj->m", gradients, data.points.sample, gradients)
         variances = growth**2 * variances + (gradients @ data.systematic) ** 2
@@ -244,7 +244,7 @@ def average_forms(
         scales[name] = PotentialScale(statistical, rest)
         if name in ("sigma", "r0"):
             order = np.argsort(average.weights)[::-1][:MOST_SHOWN]
-            shown = tuple(chosen[n].shown(float(average.weights[n])) for n in order)
+            shown = tuple(candidates[n].shown(float(average.weights[n])) for n in order)
     return ScaleAverage(scales, histories, shown)
 
 
@@ -337,9 +337,9 @@ def _difference(rectangle: float, alphas: tuple[float, ...]) -> Array:
     if alphas:
         a1, a2, a3 = alphas
         for i, square in enumerate(squares):
-            others = squares[[n for n in range(3) if n != i]]
-            w = 1 + a2 * (1 + a3) - a2 / 4 * (1 + 2 * a3) * others.sum(axis=0)
-            form -= a1 / 6 * square * (w + a2 * a3 / 4 * others.prod(axis=0))
+            transverse = squares[[n for n in range(3) if n != i]]
+            w = 1 + a2 * (1 + a3) - a2 / 4 * (1 + 2 * a3) * transverse.sum(axis=0)
+            form -= a1 / 6 * square * (w + a2 * a3 / 4 * transverse.prod(axis=0))
     improved = plain - rectangle * (squares**2).sum(axis=0)
     spectrum = form**2 / improved - 1 / plain
     a1, a2, a3 = alphas or (0.0, 0.0, 0.0)  # the limit, averaged over directions

@@ -75,8 +75,8 @@ class WilsonLoopsPlot(Plot):
         loops = read_loops(find_table_by_columns(run, LOOP_COLUMNS), options.get(SKIP.name, 0))
         if path not in paths_of(loops):
             raise UsageError(f"{run} has {no_loops_along(path, loops)}")
-        chosen = options.get(LEVEL.name), options.get(LEVELS.name)
-        states, levels = states_of(loops, *chosen)
+        selection = options.get(LEVEL.name), options.get(LEVELS.name)
+        states, levels = states_of(loops, *selection)
         ground, *excited = (state[paths_of(loops).index(path)] for state in states)
         every = smearing_levels(loops)
         tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
@@ -127,8 +127,8 @@ def plot_effective_potential(
     the right.
     """
     grid = effective_potential_grid(energies)
-    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
-    if not np.isfinite(known).any():
+    values = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    if not np.isfinite(values).any():
         raise GaugeError(
             "The Wilson loops are too noisy to plot an effective potential; measure on more "
             "configurations, or with more smearing."
@@ -138,13 +138,13 @@ def plot_effective_potential(
     with figure_file(path, (WIDTH, 5.6)) as figure:
         axes = figure.subplots()
         shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
-        shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
+        shown = [i for i in range(grid.r.size) if np.isfinite(values[i]).any()]
         levels, points_of = [], {}
         for i in shown:
             t = grid.t + SHIFTS[i % len(SHIFTS)]
             style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
-            axes.errorbar(t, known[i], grid.error[i], **style)
-            level = known[i][np.isfinite(known[i])][-1]
+            axes.errorbar(t, values[i], grid.error[i], **style)
+            level = values[i][np.isfinite(values[i])][-1]
             points_of[i] = plateaus.get(int(grid.r[i]))
             if point := points_of[i]:
                 level = point.potential.value
@@ -185,11 +185,11 @@ def _draw_excited(
 ) -> None:
     """Draw the first excited energies with hollow symbols."""
     grid = effective_potential_grid(energies)
-    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    values = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     for i in shown:
         t = grid.t + SHIFTS[i % len(SHIFTS)]
         style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)], "markerfacecolor": "white"}
-        axes.errorbar(t, known[i], grid.error[i], **style, alpha=0.6)
+        axes.errorbar(t, values[i], grid.error[i], **style, alpha=0.6)
 
 
 def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:

@@ -147,8 +147,8 @@ def smearing_levels(loops: TableSeries) -> list[int]:
 def level_pairs(loops: TableSeries) -> list[tuple[int, int]]:
     """Return the smearing levels of the two spatial sides that a table contains, ascending."""
     level = loops.index["smearing"]
-    other = loops.index.get(OTHER_LEVEL, level)
-    return sorted(set(zip(level.tolist(), other.tolist(), strict=True)))
+    opposite = loops.index.get(OTHER_LEVEL, level)
+    return sorted(set(zip(level.tolist(), opposite.tolist(), strict=True)))
 
 
 def read_loops(tables: Tables, skip: Skips = 0) -> TableSeries:
@@ -178,14 +178,14 @@ def lines_of(header: Mapping[str, str]) -> str:
 
 
 def select_loops(
-    loops: TableSeries, path: str = "100", smearing: int | None = None, other: int | None = None
+    loops: TableSeries, path: str = "100", smearing: int | None = None, opposite: int | None = None
 ) -> PathLoops:
     """Return the loops along one path at one smearing level from a table."""
     if path not in paths_of(loops):
         raise GaugeError(f"{loops.source} has {no_loops_along(path, loops)}")
     known_levels = smearing_levels(loops)
     level = known_levels[-1] if smearing is None else smearing
-    r, t, values = _select(loops, path, (level, level if other is None else other))
+    r, t, values = _select(loops, path, (level, level if opposite is None else opposite))
     parts = path, level, loops.sweeps, r, t, values, tuple(known_levels)
     return PathLoops(*parts, loops.replicas)
 
@@ -201,51 +201,54 @@ def select_matrices(loops: TableSeries, path: str, levels: Sequence[int]) -> Loo
             "on both sides, but a variational analysis needs the loops between all pairs of "
             "levels; fit a single level with --level instead."
         )
-    chosen = tuple(sorted(set(levels)))
-    found = {}
+    basis = tuple(sorted(set(levels)))
+    entries = {}
     pairs = level_pairs(loops)
-    for i, j in combinations_with_replacement(range(len(chosen)), 2):
-        pair = chosen[i], chosen[j]
+    for i, j in combinations_with_replacement(range(len(basis)), 2):
+        pair = basis[i], basis[j]
         orders = [x for x in {pair, pair[::-1]} if x in pairs] or [pair]
         parts = [_select(loops, path, order) for order in orders]
-        found[i, j] = found[j, i] = (*parts[0][:2], np.mean([part[2] for part in parts], axis=0))
-    r, t, _ = found[0, 0]
-    size = len(chosen)
-    for (i, j), one in found.items():
-        if not (np.array_equal(one[0], r) and np.array_equal(one[1], t)):
+        entries[i, j] = entries[j, i] = (
+            *parts[0][:2],
+            np.mean([part[2] for part in parts], axis=0),
+        )
+    r, t, _ = entries[0, 0]
+    size = len(basis)
+    for (i, j), entry in entries.items():
+        if not (np.array_equal(entry[0], r) and np.array_equal(entry[1], t)):
             raise GaugeError(
-                f"{loops.source} is incomplete: it has other loops between the levels {chosen[i]} "
-                f"and {chosen[j]} than at {chosen[0]}; measure its Wilson loops again."
+                f"{loops.source} is incomplete: it has other loops between the levels {basis[i]} "
+                f"and {basis[j]} than at {basis[0]}; measure its Wilson loops again."
             )
-    rows = [np.stack([found[i, j][2] for j in range(size)], axis=-1) for i in range(size)]
+    rows = [np.stack([entries[i, j][2] for j in range(size)], axis=-1) for i in range(size)]
     values = np.stack(rows, axis=-2)
-    return LoopMatrices(path, chosen, loops.sweeps, r, t, values, loops.replicas)
+    return LoopMatrices(path, basis, loops.sweeps, r, t, values, loops.replicas)
 
 
 def _select(
     loops: TableSeries, path: str, levels: tuple[int, int]
 ) -> tuple[Integers, Integers, Array]:
     """Return r, t and W(r, t) along one path with two smearing levels."""
-    (level, other), index = levels, loops.index
-    chosen = (index["path"] == path) & (index["smearing"] == level)
-    chosen &= index.get(OTHER_LEVEL, other) == other
-    if not chosen.any():
-        known = ", ".join(map(str, smearing_levels(loops)))
+    (level, opposite), index = levels, loops.index
+    mask = (index["path"] == path) & (index["smearing"] == level)
+    mask &= index.get(OTHER_LEVEL, opposite) == opposite
+    if not mask.any():
+        choices = ", ".join(map(str, smearing_levels(loops)))
         both = f"{level} smearing iterations"
-        if level != other:
-            both = f"{level} smearing iterations on one side and {other} on the other"
+        if level != opposite:
+            both = f"{level} smearing iterations on one side and {opposite} on the other"
         raise GaugeError(
             f"{loops.source} has no loops along {bracketed(path)} after {both}; choose "
-            f"from the levels {known}."
+            f"from the levels {choices}."
         )
-    order = np.flatnonzero(chosen)
+    order = np.flatnonzero(mask)
     order = order[np.lexsort((index["t"][order], index["r"][order]))]
-    found = np.stack([index["r"][order], index["t"][order]])
+    extents = np.stack([index["r"][order], index["t"][order]])
     first = 2 if path == AXIS and loops.header.get("multihit") == "yes" else 1
     step = _t_step(loops)
-    last_r, last_t = found.max(axis=1)
+    last_r, last_t = extents.max(axis=1)
     r, t = np.arange(first, last_r + 1), np.arange(step, last_t + 1, step)
-    if not np.array_equal(found, [np.repeat(r, t.size), np.tile(t, r.size)]):
+    if not np.array_equal(extents, [np.repeat(r, t.size), np.tile(t, r.size)]):
         raise GaugeError(
             f"{loops.source} is incomplete: its loops along {bracketed(path)} lack some r between "
             f"{first} and {last_r}, or some t between {step} and {last_t} in steps of {step}; "
@@ -319,8 +322,8 @@ def effective_potential_grid(energies: EffectiveEnergies) -> LoopGrid:
             "The effective potential needs Wilson loops with at least two values of t; measure "
             "them with a larger t_max."
         )
-    alone = Replicas.alone(len(energies.sweeps))
-    return _grid(energies.series, energies.r, np.array(energies.t), alone)
+    replicas = Replicas.alone(len(energies.sweeps))
+    return _grid(energies.series, energies.r, np.array(energies.t), replicas)
 
 
 def creutz_ratios(loops: PathLoops) -> LoopGrid:

@@ -191,25 +191,25 @@ class SlabLoops:
     ----------
     loops : LoopSet
         The observable, with its distances and times.
-    other : Slab
+    scratch : Slab
         Memory of the same size as the links, in which spatial lines are stored.
     links : list of Slab
         The links in temporal gauge of all levels that are correlated.
     """
 
-    def __init__(self, loops: LoopSet, other: Slab, links: list[Slab]) -> None:
-        self._loops, self._links, self._other = loops, links, other
+    def __init__(self, loops: LoopSet, scratch: Slab, links: list[Slab]) -> None:
+        self._loops, self._links, self._other = loops, links, scratch
         self._chunks, self._pairs = chunks_of(loops.t_max), ordered_pairs(len(links))
-        layout = other.layout
+        layout = scratch.layout
         self._in_memory = layout.slices + layout.above
         # For each level the steps and lines, and lines of the next length of one level: as many as
         # possible in the other slab.
-        self._field_bytes = layout.field_bytes(other.group.matrix_components) // 4
+        self._field_bytes = layout.field_bytes(scratch.group.matrix_components) // 4
         fields = 2 * len(links) + 1
-        self._room = min(fields, other.buffer.nbytes // self._field_bytes)
+        self._room = min(fields, scratch.buffer.nbytes // self._field_bytes)
         self._rest = fields - self._room
         further = self._rest * self._field_bytes
-        self._further = other.device.allocate(further) if further else None
+        self._further = scratch.device.allocate(further) if further else None
         self._prepared: dict[tuple[tuple[int, ...], int, Step], list[_Launches]] = {}
 
     def swap(self, place: int) -> None:
@@ -287,7 +287,7 @@ class SlabLoops:
         steps, free = self._places()[: len(self._links)], self._places()[len(self._links) :]
         lines, rows = list(steps), cycle(range(sums.shape[0]))
         for r, pairs in product(range(1, longest + 1), self._pairs):
-            own = pairs[0][0]
+            level = pairs[0][0]
             longer = free.pop(0) if r < longest else None
             for (i, j), (first, count) in product(pairs, self._chunks):
                 yield slab.arguments(
@@ -306,8 +306,8 @@ class SlabLoops:
                     sums=sums.partial_sums(next(rows)),
                 )
             if longer is not None:
-                free += [lines[own]] if r > 1 else []  # the steps are kept
-                lines[own] = longer
+                free += [lines[level]] if r > 1 else []  # the steps are kept
+                lines[level] = longer
 
 
 def ordered_pairs(levels: int) -> list[list[tuple[int, int]]]:
@@ -399,17 +399,17 @@ class LoopMeasurer:
             self._loops.temporal(field, self._static)
         if not self._apart:
             self._fix_gauge(self._static or field, 0)
-        smeared, done = field, 0
+        smeared, iterations = field, 0
         for n, level in enumerate(self._loops.levels):
             place = min(n, len(self._links) - 1)
-            for number in range(done, level):
+            for number in range(iterations, level):
                 assert self._loops.smearing is not None
                 smearing = self._loops.smearing.iteration(number)
                 if self._apart:
                     smeared = self._smear_apart(smearing, smeared)
                 else:
-                    self._smear(smearing, max(0, place - (number == done)), place)
-            done = level
+                    self._smear(smearing, max(0, place - (number == iterations)), place)
+            iterations = level
             if self._apart:
                 self._fix_gauge(self._with_static_sources(smeared), place)
             self._links[place].exchange_halo(depth=None)
@@ -432,12 +432,12 @@ class LoopMeasurer:
         """Return smeared links in space with the links in direction t of the loops."""
         if self._static is None:
             return smeared
-        for slab, other in zip(smeared.slabs, self._static.slabs, strict=True):
+        for slab, static in zip(smeared.slabs, self._static.slabs, strict=True):
             slab.launch(
                 COPY_LINKS,
                 slab.whole(),
                 source=slab.buffer.address,
-                target=other.buffer.address,
+                target=static.buffer.address,
                 directions=(1 << SPACE) - 1,
             )
         self._static.exchange_halo()
@@ -469,8 +469,8 @@ class LoopMeasurer:
         parts = [by_step[:, :, :, i, :count] for i, (_, count) in enumerate(chunks)]
         mean = np.mean(np.concatenate(parts, axis=3), axis=0)
         mean /= self._other.group.colours * self._other.lattice.sites
-        found = dict(zip(pairs, mean.transpose(1, 0, 2), strict=True))
-        return {(i, j): (found[i, j] + found[j, i]) / 2 for i, j in pairs if i <= j}
+        loops = dict(zip(pairs, mean.transpose(1, 0, 2), strict=True))
+        return {(i, j): (loops[i, j] + loops[j, i]) / 2 for i, j in pairs if i <= j}
 
 
 SLAB_STEPS = Kernel("slab_steps")
@@ -557,10 +557,10 @@ class MultilevelLoops:
             SlabSums(slab, at_a_time, rows, memory.over)
             for slab, memory in zip(field.slabs, self._memory, strict=True)
         ]
-        found = self._averages.operators(field, coupling, digest)
-        for operators, (_, step, r) in zip(found, self._lines, strict=True):
-            for memory, one, address in zip(self._memory, sums, operators, strict=True):
-                self._launch(memory, one, address, step, r)
+        averages = self._averages.operators(field, coupling, digest)
+        for operators, (_, step, r) in zip(averages, self._lines, strict=True):
+            for memory, slab_sums, address in zip(self._memory, sums, operators, strict=True):
+                self._launch(memory, slab_sums, address, step, r)
         totals = add_slices(field.devices, [s.by_slice() for s in sums])
         parts = totals.reshape(len(self._lines), len(self._levels), len(chunks), at_a_time)
         each = [parts[:, :, n, :count] for n, (_, count) in enumerate(chunks)]
@@ -574,14 +574,14 @@ class MultilevelLoops:
 
     def _prepare_steps(self, field: Field) -> None:
         """Smear the field, and compute the steps of all directions at every level."""
-        source, done = field, 0
+        source, iterations = field, 0
         for n, level in enumerate(self._levels):
-            for number in range(done, level):
+            for number in range(iterations, level):
                 assert self._smearing is not None
                 target = self._spare[0] if source is not self._spare[0] else self._spare[1]
                 self._smearing.iteration(number)(source, target)
                 source = target
-            done = level
+            iterations = level
             for slab, memory in zip(source.slabs, self._memory, strict=True):
                 for k, step in enumerate(self._steps):
                     memory.make_step(slab, n, k, shortest_paths(step, self._orderings))

@@ -123,9 +123,9 @@ class PlanarLoops(Observable):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> PlanarLoops:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        given = check_options(cls.options, options, cls.name)
-        r_max = given.get("r_max", min(R_MAX, min(lattice.extents[:3]) // 2))
-        return cls(lattice, r_max, given.get("t_max", min(T_MAX, lattice.t // 2)))
+        values = check_options(cls.options, options, cls.name)
+        r_max = values.get("r_max", min(R_MAX, min(lattice.extents[:3]) // 2))
+        return cls(lattice, r_max, values.get("t_max", min(T_MAX, lattice.t // 2)))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -172,24 +172,24 @@ class _LoopLines:
     def __call__(self, field: Field) -> list[Record]:
         """Return the records of a field."""
         for number, (kernel, values) in enumerate(self._steps(field)):
-            made = self._lines[number]
-            for n, slab in enumerate(made.slabs):
+            line_field = self._lines[number]
+            for n, slab in enumerate(line_field.slabs):
                 slab.launch(kernel, slab.whole(), **values(n))
-            made.exchange_halo(depth=None)
+            line_field.exchange_halo(depth=None)
         launched = [
             extent for extent in self._loops.extents if extent[0] == TIME or extent[1] <= extent[2]
         ]
         sums = [SlabSums(slab, 1, len(launched)) for slab in self._lines[0].slabs]
         for plane, r, t in launched:
             pairs = zip(sums, self._lines[r - 1].slabs, self._lines[t - 1].slabs, strict=True)
-            for pair, lines, others in pairs:
-                memory = {"lines": lines.buffer.address, "others": others.buffer.address}
+            for pair, lines, second in pairs:
+                memory = {"lines": lines.buffer.address, "others": second.buffer.address}
                 pair.launch(PLANAR_LOOPS, {**memory, "r": r, "s": t, "along_t": int(plane == TIME)})
         norm = field.group.colours * field.lattice.sites
         rows = total(self._lines[0], sums)[:, 0].tolist()
-        found = {x: row / (norm * LOOPS[x[0]]) for x, row in zip(launched, rows, strict=True)}
+        averages = {x: row / (norm * LOOPS[x[0]]) for x, row in zip(launched, rows, strict=True)}
         return [
-            (plane, r, t, found[plane, *(sorted((r, t)) if plane == SPACE else (r, t))])
+            (plane, r, t, averages[plane, *(sorted((r, t)) if plane == SPACE else (r, t))])
             for plane, r, t in self._loops.extents
         ]
 
@@ -199,8 +199,8 @@ class _LoopLines:
         Those of one link come first.
         """
 
-        def address(one: Field, n: int) -> int:
-            return one.slabs[n].buffer.address
+        def address(lines: Field, n: int) -> int:
+            return lines.slabs[n].buffer.address
 
         first = self._lines[0]
         yield (
@@ -325,34 +325,34 @@ class WilsonLoops(LoopSet, ReducedNoise):
         they are on axis, with the lines of the field, after all iterations of a chain of smearings,
         or after `ITERATIONS` of a smearing without a number of them.
         """
-        asked = {name: value for name, value in options.items() if value is not None}
-        options = {"smear": defaults.SMEARING} | asked
-        known = (*cls.options, *action_options(), smear_option())
-        given = check_options((*known, *smearing_options()), options, cls.name)
-        noise = NoiseReduction.from_options(lattice, given, WITHOUT_UPDATES)
-        names = {option.name for option in known}
-        others = {name: value for name, value in given.items() if name not in names}
-        smearing = make_smearing(given["smear"], others)
-        if smearing is None and "iterations" in given:
+        settings = {name: value for name, value in options.items() if value is not None}
+        options = {"smear": defaults.SMEARING} | settings
+        declared = (*cls.options, *action_options(), smear_option())
+        values = check_options((*declared, *smearing_options()), options, cls.name)
+        noise = NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
+        names = {option.name for option in declared}
+        parameters = {name: value for name, value in values.items() if name not in names}
+        smearing = make_smearing(values["smear"], parameters)
+        if smearing is None and "iterations" in values:
             raise UsageError(f"--iterations is not for --smear {NO_SMEARING}.")
         usual = smearing.most if smearing and smearing.most is not None else ITERATIONS
         extents = frozenset({"r_max", "t_max"})
-        best = not asked.keys() - extents
+        best = not settings.keys() - extents
         r_max, t_max = _reach(lattice, SCALE)
         loops = cls(
             lattice,
-            given.get("r_max", r_max),
-            given.get("t_max", t_max),
+            values.get("r_max", r_max),
+            values.get("t_max", t_max),
             PATHS[:1],
             smearing,
-            _parse_levels(given.get("iterations", str(usual))) if smearing else (0,),
-            make_temporal_links(given.get("temporal", NO_TEMPORAL_LINKS)),
-            given.get("correlations", False),
-            given.get("orderings", next(iter(ORDERINGS))),
+            _parse_levels(values.get("iterations", str(usual))) if smearing else (0,),
+            make_temporal_links(values.get("temporal", NO_TEMPORAL_LINKS)),
+            values.get("correlations", False),
+            values.get("orderings", next(iter(ORDERINGS))),
             noise,
-            extents - given.keys() | ({"levels", "paths", "temporal"} if best else set()),
+            extents - values.keys() | ({"levels", "paths", "temporal"} if best else set()),
         ).of_scale(SCALE)
-        return replace(loops, paths=PATHS) if given.get("off_axis") else loops
+        return replace(loops, paths=PATHS) if values.get("off_axis") else loops
 
     def of_scale(self, scale: float) -> Self:
         """Return the loops with what follows from r0/a, of what was not asked for."""
@@ -448,14 +448,14 @@ class WilsonLoops(LoopSet, ReducedNoise):
 
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
         """
-        found = series_of(table, source, COLUMNS, WHAT)
+        wilson_loops = series_of(table, source, COLUMNS, WHAT)
         return {
             f"{_in_words(pair, OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
-            for pair in level_pairs(found)
-            for path in paths_of(found)
-            for loops in [select_loops(found, path, *pair)]
+            for pair in level_pairs(wilson_loops)
+            for path in paths_of(wilson_loops)
+            for loops in [select_loops(wilson_loops, path, *pair)]
             for i, r in enumerate(loops.r)
         }
 

@@ -158,13 +158,13 @@ def result_of(run: Path, name: str | None = None) -> Path:
     path = run / (name or usual)
     if name or path.exists():
         return path
-    found = sorted(run.glob(f"{usual.stem}_*{usual.suffix}"))
-    if len(found) > 1:
-        names = ", ".join(x.name for x in found)
+    paths = sorted(run.glob(f"{usual.stem}_*{usual.suffix}"))
+    if len(paths) > 1:
+        names = ", ".join(x.name for x in paths)
         raise UsageError(
             f"{run} has several results of fit potential; choose one of {names} with {RESULT.flag}."
         )
-    return found[0] if found else path
+    return paths[0] if paths else path
 
 
 def read_potential(run: Path, name: str | None = None) -> StaticPotential:
@@ -367,11 +367,11 @@ def _key(runs: Runs, shown: int) -> list[Mark]:
     return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=word) for word in words)]
 
 
-def _force_points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Symbols]:
+def _force_points(result: StaticPotential, symbol: dict[str, Any]) -> Iterator[Symbols]:
     """Yield the forces of a run on axis, and those off axis."""
     for on_axis in (True, False):
         some = [x for x in result.force if (x.path == AXIS) == on_axis and _is_known(x)]
-        style = {**own, "markerfacecolor": own["color"] if on_axis else "white"}
+        style = {**symbol, "markerfacecolor": symbol["color"] if on_axis else "white"}
         yield Symbols.of([x.distance for x in some], [x.scaled for x in some], style)
 
 
@@ -401,18 +401,18 @@ class ScalingPlot(PlotOfPotentials):
                 )
         marks, least, largest, values, hollow = list[Mark](), 1.0, 1.0, [], False
         for i, (label, result) in enumerate(runs):
-            own, scale = look(i), result.scales["r0"]
+            symbol, scale = look(i), result.scales["r0"]
             r0 = scale.value.value
             nan = result.best.curve(np.array([r0]))[0] if result.best else math.nan
             x, y = result.distances / r0, r0 * (result.continuum - nan)
             error = r0 * np.array([point.error for point in result.points])
             on_axis = np.array([point.path == AXIS for point in result.points])
-            for some, face in ((on_axis, own["color"]), (~on_axis, "white")):
-                inner = {**own, "capsize": 0, "markerfacecolor": face, "zorder": 2}
+            for some, face in ((on_axis, symbol["color"]), (~on_axis, "white")):
+                inner = {**symbol, "capsize": 0, "markerfacecolor": face, "zorder": 2}
                 marks.append(Symbols(x[some], y[some], error[some], style=inner))
             hollow |= not on_axis.all()
             text = f"{typeset(label)}:  $r_0/a={scale}$"
-            marks.append(KeyEntry(style={**own, "linestyle": "none"}, text=text))
+            marks.append(KeyEntry(style={**symbol, "linestyle": "none"}, text=text))
             least, largest = min(least, float(x.min())), max(largest, float(x.max()))
             values += y.tolist()
         fine = np.linspace(least, 1.05 * largest, 300)
@@ -446,17 +446,19 @@ class AnisotropyPlot(TablePlot):
 
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show ln R_s(x, y) against y and ln R_t(x, t) against t / xi, and below them xi(x, y)."""
-        found = AnisotropyFit().carry_out([table], **options).found
-        xi, ratios, points = found.xi, list[Mark](), list[Mark]()
+        anisotropy = AnisotropyFit().carry_out([table], **options).found
+        xi, ratios, points = anisotropy.xi, list[Mark](), list[Mark]()
         caution(*xi.cautions)
-        for i, x in enumerate(sorted({x.x for x in found.space})):
+        for i, x in enumerate(sorted({x.x for x in anisotropy.space})):
             full = {**look(i), "linestyle": "none"}
             hollow = {**full, "markerfacecolor": "white"}
-            along_t = [(y.t / xi.value, y.value) for y in found.time if y.x == x]
-            in_space = [(y.t, y.value) for y in found.space if y.x == x]
+            along_t = [(y.t / xi.value, y.value) for y in anisotropy.time if y.x == x]
+            in_space = [(y.t, y.value) for y in anisotropy.space if y.x == x]
             ratios += [*_known(along_t, hollow), *_known(in_space, full)]
             ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
-            shifted = [(point.y + 0.06 * i, point.xi) for point in found.points if point.x == x]
+            shifted = [
+                (point.y + 0.06 * i, point.xi) for point in anisotropy.points if point.x == x
+            ]
             points += _known(shifted, full)
         band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
         ends = xi.value - xi.error, xi.value + xi.error
@@ -473,5 +475,5 @@ PLOTS.register(AnisotropyPlot())
 
 def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -> list[Symbols]:
     """Return points of the values that are known well enough to be drawn, if there are any."""
-    known = [(x, y) for x, y in values if y.error < LARGEST_ERROR * abs(y.value)]
-    return [Symbols.of([x for x, _ in known], [x for _, x in known], style)] if known else []
+    points = [(x, y) for x, y in values if y.error < LARGEST_ERROR * abs(y.value)]
+    return [Symbols.of([x for x, _ in points], [x for _, x in points], style)] if points else []

@@ -116,16 +116,16 @@ class CreutzResult(FitResult):
         heads = [f"T = R + {k}" if k else "T = R" for k in range(DIAGONALS)]
         table = empty_table("Creutz ratios χ(R, T) in lattice units", "R", heads)
         for i, r in enumerate(grid.r):
-            known = [k for k in range(DIAGONALS) if i + k < grid.t.size]
-            pairs = [(float(grid.value[i, i + k]), float(grid.error[i, i + k])) for k in known]
+            offsets = [k for k in range(DIAGONALS) if i + k < grid.t.size]
+            pairs = [(float(grid.value[i, i + k]), float(grid.error[i, i + k])) for k in offsets]
             cells = [with_error(*pair) if pair[1] < abs(pair[0]) else "" for pair in pairs]
             if any(cells):
                 table.add_row(str(r), *cells)
-        said = (
+        note = (
             f"The lines along t are of {self.lines} links, so that ratios of short loops are not "
             "those of plain loops; measure these to compare with others."
         )
-        return [table, said] if self.lines else [table]
+        return [table, note] if self.lines else [table]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return chi(R, R) of the largest R at which it is known well, or else the best known."""
@@ -135,9 +135,9 @@ class CreutzResult(FitResult):
             QuotedNumber(f"χ({r}, {t})", *pair)
             for r, t, pair in zip(grid.r, grid.t, diagonal, strict=False)
         ]
-        known = [number for number in numbers if number.known and number.error < abs(number.value)]
-        well = [x for x in known if x.error <= QUOTED_ERROR * abs(x.value)]
-        return well[-1:] or sorted(known, key=lambda x: x.error / abs(x.value))[:1]
+        ratios = [number for number in numbers if number.known and number.error < abs(number.value)]
+        well = [x for x in ratios if x.error <= QUOTED_ERROR * abs(x.value)]
+        return well[-1:] or sorted(ratios, key=lambda x: x.error / abs(x.value))[:1]
 
     def unquoted(self) -> str:
         """Return why there is no ratio; see `FitResult.unquoted`."""
@@ -257,20 +257,20 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
             f"{path} has too few loops for a ratio of areas, which needs loops of two sizes in "
             "space and along t; measure larger ones, on a larger lattice if need be."
         )
-    found = [
+    matches = [
         (x, y, *v)
         for (x, y), ratio in logs[SPACE].items()
         if (v := _matched(ratio, x, y, logs[TIME])) is not None
     ]
-    series = {(x, y): values for x, y, values, _ in found}
-    points = tuple(RatioPoint(x, y, estimate(values), change) for x, y, values, change in found)
-    chosen, average, following = _choose(points, series, least)
+    series = {(x, y): values for x, y, values, _ in matches}
+    points = tuple(RatioPoint(x, y, estimate(values), change) for x, y, values, change in matches)
+    extent, average, following = _choose(points, series, least)
     xi = estimate(average.series)
     return Anisotropy(
         xi,
         abs(following.series.mean() - xi.value) if following else math.nan,
         average.interpolation,
-        chosen,
+        extent,
         average.chi2,
         average.expected,
         points,
@@ -305,25 +305,25 @@ def _matched(
     There is none if the ratio in space is outside of the range of those along t, or is not
     determined at all.
     """
-    known = [0]
-    while (x, known[-1] + 1) in times:
-        known.append(known[-1] + 1)
-    curves = np.stack([np.zeros_like(ratio), *(times[x, t] for t in known[1:])])
+    extents = [0]
+    while (x, extents[-1] + 1) in times:
+        extents.append(extents[-1] + 1)
+    curves = np.stack([np.zeros_like(ratio), *(times[x, t] for t in extents[1:])])
     means, target = curves.mean(axis=1), ratio.mean()
     # Beyond the last t the polynomials are trusted for BEYOND links, lest fluctuations decide.
-    after = next((t for t in known if means[t] >= target), known[-1] + 1)
-    interval = (after - 1.0, min(float(after), known[-1] + BEYOND))
-    found = []
+    after = next((t for t in extents if means[t] >= target), extents[-1] + 1)
+    interval = (after - 1.0, min(float(after), extents[-1] + BEYOND))
+    solutions = []
     for count in (POINTS, POINTS - 1):
-        first = max(0, min(after - count // 2, len(known) - count))
-        at = np.arange(first, min(first + count, len(known)))
+        first = max(0, min(after - count // 2, len(extents) - count))
+        at = np.arange(first, min(first + count, len(extents)))
         low, high = (_lagrange(at, end) @ means[at] for end in interval)
         if not low <= target <= high:
             return None
         t, weights, slope = _solve(at, means[at], target, interval)
-        found.append((t, (ratio - target - weights @ (curves[at] - means[at, None])) / slope))
-    (t, change), (other, _) = found
-    return (t + change) / y, abs(other - t) / y
+        solutions.append((t, (ratio - target - weights @ (curves[at] - means[at, None])) / slope))
+    (t, change), (coarse, _) = solutions
+    return (t + change) / y, abs(coarse - t) / y
 
 
 def _solve(
@@ -368,10 +368,10 @@ def _choose(
     if least is not None:
         return least, averages[least - 1], averages[least] if least < largest else None
     for most in AGREEMENT:
-        for n, (one, following) in enumerate(pairwise(averages), start=1):
-            difference = estimate(one.series - following.series)
+        for n, (average, following) in enumerate(pairwise(averages), start=1):
+            difference = estimate(average.series - following.series)
             if abs(difference.value) <= most * difference.error:
-                return n, one, following
+                return n, average, following
     raise GaugeError(
         "No average of the anisotropy can be trusted, because none agrees with that of larger "
         "loops; measure more configurations, or choose the smallest loops with --least N "
@@ -455,8 +455,8 @@ class AnisotropyFit(Fit):
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> AnisotropyResult:
         """Match the ratios of a table; see `Fit.carry_out`."""
-        given = options.get(LEAST.name), options.get(SKIP.name, 0)
-        return AnisotropyResult(read_anisotropy(tables[0], *given))
+        settings = options.get(LEAST.name), options.get(SKIP.name, 0)
+        return AnisotropyResult(read_anisotropy(tables[0], *settings))
 
 
 FITS.register(AnisotropyFit())

@@ -178,13 +178,13 @@ class PotentialSeries:
         left_out: Sequence[str] = (),
     ) -> PotentialSeries:
         """Return points with their series, in any order."""
-        chosen = sorted(pairs, key=lambda pair: pair[0].distance)
-        if not chosen:
+        ordered = sorted(pairs, key=lambda pair: pair[0].distance)
+        if not ordered:
             raise GaugeError(
                 "V(R) is not known at any distance, because the table is too noisy or has a single "
                 "t; measure more configurations, more smearing, or a larger t_max."
             )
-        points, series = zip(*chosen, strict=True)
+        points, series = zip(*ordered, strict=True)
         return cls(points, np.stack(series, axis=1), replicas, tuple(left_out))
 
     def potential(
@@ -292,11 +292,11 @@ def potential_of(
     return PotentialSeries.of(pairs, replicas, left_out)
 
 
-def check_enough(configurations: int, what: str) -> None:
+def check_enough(configurations: int, subject: str) -> None:
     """Refuse too few configurations for a potential."""
     if configurations < MIN_CONFIGURATIONS:
         raise GaugeError(
-            f"The potential needs {what} on at least {MIN_CONFIGURATIONS} configurations; "
+            f"The potential needs {subject} on at least {MIN_CONFIGURATIONS} configurations; "
             f"measure more than {these(configurations)}."
         )
 
@@ -311,8 +311,8 @@ def variational(matrices: LoopMatrices) -> list[PathLoops]:
         raise UsageError("A variational analysis needs loops of at least two t; measure larger t.")
     vectors = [_vectors(mean[0], mean[1]) for mean in matrices.values.mean(axis=0)]
     states = min(vector.shape[1] for vector in vectors)
-    kept = np.stack([vector[:, :states] for vector in vectors])
-    values = np.einsum("ran,crtab,rbn->ncrt", kept, matrices.values, kept, optimize=True)
+    operators = np.stack([vector[:, :states] for vector in vectors])
+    values = np.einsum("ran,crtab,rbn->ncrt", operators, matrices.values, operators, optimize=True)
     parts = matrices.path, matrices.levels[-1], matrices.sweeps, matrices.r, matrices.t
     return [PathLoops(*parts, state, matrices.levels, matrices.replicas) for state in values]
 
@@ -327,6 +327,6 @@ def _vectors(reference: Array, matrix: Array) -> Array:
         )
     scale = 1 / np.sqrt(diagonal)
     sizes, basis = np.linalg.eigh(reference * np.outer(scale, scale))
-    chosen = sizes > SMALLEST * sizes[-1]
-    root = scale[:, None] * basis[:, chosen] / np.sqrt(sizes[chosen])
+    mask = sizes > SMALLEST * sizes[-1]
+    root = scale[:, None] * basis[:, mask] / np.sqrt(sizes[mask])
     return np.asarray(root @ np.linalg.eigh(root.T @ matrix @ root)[1][:, ::-1])

@@ -80,7 +80,7 @@ def on_lattice(extent: int, t: Array, rectangle: float, kind: Flow) -> tuple[Arr
     """Return a^4 G_norm of electric and of magnetic fields on a lattice of infinite space."""
     space, measure = momenta(3)
     tau = np.arange(1, extent // 2 + 1)
-    found = np.zeros((2, t.size, tau.size))
+    sums = np.zeros((2, t.size, tau.size))
     for number in range(extent // 2 + 1):
         energy = 2 * np.pi * number / extent
         states = 1 if 2 * number in (0, extent) else 2  # the average is even in the energy
@@ -90,8 +90,8 @@ def on_lattice(extent: int, t: Array, rectangle: float, kind: Flow) -> tuple[Arr
         gluons = FlowedGluons.of(p, rectangle, kind)
         wave = states * np.cos(energy * tau) / extent
         for n, planes in enumerate(_planes()):
-            found[n] += np.outer(gluons.averages(clover * planes, t) @ measure, wave)
-    return -found[0] / 3, found[1] / 3
+            sums[n] += np.outer(gluons.averages(clover * planes, t) @ measure, wave)
+    return -sums[0] / 3, sums[1] / 3
 
 
 def _planes() -> tuple[Array, Array]:
@@ -183,8 +183,8 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
     lattice = series.lattice
     distances, times = np.arange(1, lattice.t // 2 + 1), np.unique(series.index["t"])
     elements = np.stack([series.index["t"], series.index["tau"]])
-    wanted = np.stack([np.repeat(times, distances.size), np.tile(distances, times.size)])
-    if not np.array_equal(elements, wanted):
+    expected = np.stack([np.repeat(times, distances.size), np.tile(distances, times.size)])
+    if not np.array_equal(elements, expected):
         raise GaugeError(
             f"{series.source} is incomplete: it does not have every distance at every flow time; "
             "measure the correlators again."
@@ -209,14 +209,14 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
 
 def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
     """Return the correlators divided by the loop, and by those of leading order."""
-    extent, found, estimate = series.lattice.t, [], series.replicas.estimate
+    extent, points, estimate = series.lattice.t, [], series.replicas.estimate
     norms = _norms(series)
     for n, tau in enumerate(range(1, extent // 2 + 1)):
         for k, t in enumerate(series.t):
             loop, both = series.loop[:, k], (series.electric, series.magnetic)
             electric, magnetic = (_ratio(x[:, k, n], loop) for x in both)
             radius = math.sqrt(8 * t)
-            found.append(
+            points.append(
                 FieldCorrelatorPoint(
                     t=float(t),
                     radius=radius,
@@ -240,12 +240,12 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
         cautions.append(
             "G_norm is not known for this action and flow, and ratios to it are left out."
         )
-    if not any(x.inside for x in found):
+    if not any(x.inside for x in points):
         cautions.append(
             f"No flow time has a smoothing radius √(8t) between a and τ/3 with τ ≤ {extent // 2} "
             "a; measure the flow at more times, or choose a larger N_t."
         )
-    return LoopFieldCorrelators(dict(series.ensemble), loops, found, cautions)
+    return LoopFieldCorrelators(dict(series.ensemble), loops, points, cautions)
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
@@ -267,8 +267,8 @@ def _norms(series: FieldSeries) -> tuple[Array | None, Array | None]:
     """Return a^4 G_norm of the lattice and the flow, None if they are not known."""
     words = series.ensemble.get("action", "")
     kind = FLOWS.get(series.ensemble.get(FLOW_KIND, ""))
-    known = words.partition(":")[0] in ACTIONS
-    rectangle = action_of(series.ensemble).rectangle if known else None
+    registered = words.partition(":")[0] in ACTIONS
+    rectangle = action_of(series.ensemble).rectangle if registered else None
     if kind is None or kind.rectangle is None or rectangle is None:
         return None, None
     return on_lattice(series.lattice.t, series.t, rectangle, kind)
@@ -321,9 +321,9 @@ class FlowedEnergies:
 
     def at(self, times: Array) -> FlowedEnergies:
         """Return the energies at some of the flow times."""
-        chosen = np.isin(self.t, times)
-        values = (x[:, chosen] for x in (self.electric, self.magnetic, self.loop))
-        return FlowedEnergies(self.t[chosen], *values)
+        mask = np.isin(self.t, times)
+        values = (x[:, mask] for x in (self.electric, self.magnetic, self.loop))
+        return FlowedEnergies(self.t[mask], *values)
 
 
 @documented
@@ -395,9 +395,11 @@ def flow_state(
 
 def _combined(both: tuple[Array, Array], constant: Estimate, a: float, b: float) -> Estimate:
     """Return a times the first series plus b times the second one minus a constant."""
-    found = estimate(a * both[0] + b * both[1])
-    value = found.value - b * constant.value
-    return replace(found, value=value, error=math.hypot(found.error, b * constant.error))
+    combination = estimate(a * both[0] + b * both[1])
+    value = combination.value - b * constant.value
+    return replace(
+        combination, value=value, error=math.hypot(combination.error, b * constant.error)
+    )
 
 
 def _minus(first: Estimate, second: Estimate) -> Estimate:

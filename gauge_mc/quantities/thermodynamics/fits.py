@@ -96,10 +96,10 @@ class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the equation of state at the highest temperature at which it is known."""
-        known = [state for state in self.found.states if state.pressure]
-        if not known:
+        states = [state for state in self.found.states if state.pressure]
+        if not states:
             return []
-        last = known[-1]
+        last = states[-1]
         where = f"β = {last.beta:.12g}" if last.ratio is None else f"T/T_c = {last.ratio:.4g}"
         errors = {"energy": last.scale_error, "anomaly": last.scale_error}
         names = ("pressure", "energy", "anomaly")
@@ -111,22 +111,22 @@ class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
 
     def _table(self, title: str, names: tuple[str, ...]) -> Table:
         """Return a table of some fields of the states, as far as they are known."""
-        found = self.found
-        known = {**headings(ThermodynamicState), "length": f"T·{found.scale}"}
-        shown = ("beta", *(["length"] if found.scale != INVERSE else []), "ratio", *names)
-        heads = {name: known[name] for name in shown}
-        return table_of(title, ThermodynamicState, found.states, 4, heads=heads)
+        result = self.found
+        titles = {**headings(ThermodynamicState), "length": f"T·{result.scale}"}
+        shown = ("beta", *(["length"] if result.scale != INVERSE else []), "ratio", *names)
+        heads = {name: titles[name] for name in shown}
+        return table_of(title, ThermodynamicState, result.states, 4, heads=heads)
 
     def _conclusions(self) -> list[str]:
         """Return the ideal gas and the scale, a line each."""
-        found, p = self.found, self.found.ideal_pressure
+        result, p = self.found, self.found.ideal_pressure
         lines = [f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."]
-        if (q := found.ideal_pressure_on_lattice) is not None:
+        if (q := result.ideal_pressure_on_lattice) is not None:
             lines.append(
                 f"On a lattice with this N_t and infinite space: {q:.4f}, {3 * q:.4f}, {4 * q:.4f}."
             )
-        if found.scale:
-            lines.append(f"Scale: {found.scale} ({found.scale_source}).")
+        if result.scale:
+            lines.append(f"Scale: {result.scale} ({result.scale_source}).")
         return lines
 
 
@@ -154,15 +154,15 @@ def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResul
     cold = options.get(COLD.name)
     runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
     couplings, differences = runs.differences()
-    extent, given = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
-    critical = given.get(extent)
+    extent, by_extent = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
+    critical = by_extent.get(extent)
     beta = couplings if critical is None else np.append(couplings, critical)
     cautions = [*runs.cautions]
     if runs.missing:
         lacking = ", ".join(f"{x:.12g}" for x in runs.missing)
         words = f"There is no run at T = 0 at β = {lacking}, which is left out: add runs there."
         cautions.append(words)
-    scale = _scale(runs, beta, options, given, cautions)
+    scale = _scale(runs, beta, options, by_extent, cautions)
     at_critical = extent if scale and scale.name == INVERSE else math.nan
     if scale and critical is not None:
         at_critical = float(scale.length[-1])
@@ -195,12 +195,14 @@ def _scale(
 ) -> ScaleCurve | None:
     """Return the scale that options choose, and add cautions about it; None if there is none."""
     choice = choice_of(SCALE, options)
-    known = known_scale(runs.coupling.action, runs.group, beta)
+    literature = known_scale(runs.coupling.action, runs.group, beta)
     curve: ScaleCurve | None
-    if choice == CRITICAL_COUPLINGS or (choice is None and known is None and len(couplings) > 1):
+    if choice == CRITICAL_COUPLINGS or (
+        choice is None and literature is None and len(couplings) > 1
+    ):
         curve = _of_couplings(couplings, beta)
-    elif known is not None and choice != RUNS:
-        curve = known
+    elif literature is not None and choice != RUNS:
+        curve = literature
     elif choice == LITERATURE:
         raise UsageError(
             f"No length of {runs.group.label} with the action {runs.coupling.action.name} is known "
@@ -222,13 +224,13 @@ def _scale(
 def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
     """Return 1/T_c, which is N_t a at the critical coupling of N_t."""
     points = [MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
-    found = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
-    if found is None:
+    curve = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
+    if curve is None:
         raise UsageError(
             f"The lattice spacing follows from critical couplings at two N_t or more; give them "
             f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
         )
-    return replace(found, slope_error=np.where(np.isfinite(found.slope), 0.0, math.nan))
+    return replace(curve, slope_error=np.where(np.isfinite(curve.slope), 0.0, math.nan))
 
 
 INVERSE = "1/T_c"
@@ -240,21 +242,21 @@ EQUAL = 1e-3
 
 def critical_couplings(text: str) -> dict[int, float]:
     """Return critical couplings by N_t, given text such as ``4:5.6925,6:5.8943``."""
-    found = {}
+    couplings = {}
     for word in filter(None, text.split(",")):
         extent, _, beta = word.partition(":")
         try:
-            found[int(extent)] = float(beta)
+            couplings[int(extent)] = float(beta)
         except ValueError as error:
             raise UsageError(
                 f"{CRITICAL.flag} is '{text}'; give temporal extents with their critical "
                 "couplings, as in 4:5.6925,6:5.8943."
             ) from error
-    if any(extent < 1 or not 0 < beta < math.inf for extent, beta in found.items()):
+    if any(extent < 1 or not 0 < beta < math.inf for extent, beta in couplings.items()):
         raise UsageError(
             f"{CRITICAL.flag} is '{text}'; N_t and critical couplings must be positive."
         )
-    return found
+    return couplings
 
 
 def _of_runs(
@@ -308,16 +310,16 @@ class FlowThermodynamicsResult(DataResult[FlowThermodynamics]):
 
     def report(self) -> list[Any]:
         """Return a table of the extrapolated values, and the limits."""
-        found, known = self.found, headings(FlowState)
-        title = f"Energy-momentum tensor on {found.lattice}, t → 0"
-        table = empty_table(title, (), [*known.values(), "√(8t)/a"])
-        for state in found.states:
+        result, heads = self.found, headings(FlowState)
+        title = f"Energy-momentum tensor on {result.lattice}, t → 0"
+        table = empty_table(title, (), [*heads.values(), "√(8t)/a"])
+        for state in result.states:
             first, last = (f"{math.sqrt(8 * t):.2f}" for t in (state.t[0], state.t[-1]))
-            cells = [str(getattr(state, name)) for name in known if name != "beta"]
+            cells = [str(getattr(state, name)) for name in heads if name != "beta"]
             table.add_row(f"{state.beta:.12g}", *cells, f"{first} to {last}")
-        p = found.ideal_pressure
+        p = result.ideal_pressure
         limits = f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."
-        return [table, limits, *found.cautions]
+        return [table, limits, *result.cautions]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the entropy density and the trace anomaly at the largest coupling."""
@@ -371,15 +373,15 @@ def _states(
     runs: BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
 ) -> tuple[list[FlowState], list[str]]:
     """Return the states at all couplings with the flow at both temperatures, and cautions."""
-    found, lacking = [], []
+    states, lacking = [], []
     for beta in sorted({x.coupling.beta for x in runs.hot}):
         sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
         hot, cold = (_energies(side, energy, skip) for side in sides)
         if hot is None or cold is None:
             lacking.append(f"{beta:.12g}")
             continue
-        found.append(flow_state(beta, hot, cold, runs.lattice.t, runs.group.colours, radii))
-    if not found:
+        states.append(flow_state(beta, hot, cold, runs.lattice.t, runs.group.colours, radii))
+    if not states:
         raise GaugeError(
             "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
             "energies along the gradient flow; measure them on both."
@@ -388,7 +390,7 @@ def _states(
         f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
         "couplings are left out."
     )
-    return found, [words] if lacking else []
+    return states, [words] if lacking else []
 
 
 def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:

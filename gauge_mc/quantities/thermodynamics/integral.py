@@ -72,10 +72,10 @@ def _momenta(extent: int) -> tuple[Array, Array]:
     By symmetry the components are positive. Each is pi x^3 with the points x of Gauss and Legendre,
     denser at small momenta, which alone contribute at large N_t.
     """
-    points, own = np.polynomial.legendre.leggauss(MOMENTA)
-    x, own = (points + 1) / 2, own / 2
+    points, gauss = np.polynomial.legendre.leggauss(MOMENTA)
+    x, gauss = (points + 1) / 2, gauss / 2
     power = 3 if extent > 2 else 1
-    sines, jacobian = np.sin(math.pi / 2 * x**power) ** 2, own * power * x ** (power - 1)
+    sines, jacobian = np.sin(math.pi / 2 * x**power) ** 2, gauss * power * x ** (power - 1)
     total = sines[:, None, None] + sines[:, None] + sines
     weight = jacobian[:, None, None] * jacobian[:, None] * jacobian
     return total.ravel(), weight.ravel()
@@ -110,22 +110,24 @@ def known_scale(action: Action, group: Group, beta: Array) -> ScaleCurve | None:
     The error of its slope is the largest difference from those of other lengths that are known at
     the same coupling, which is 0 if there is none.
     """
-    known = [action.scales_at(group, float(x)) for x in beta]
-    every = {scale.name: scale for scales in known for scale in scales}
+    by_coupling = [action.scales_at(group, float(x)) for x in beta]
+    every = {scale.name: scale for scales in by_coupling for scale in scales}
     if not every:
         return None
-    best = max(every.values(), key=lambda scale: sum(scale in scales for scales in known))
-    rows = [_at(best, float(x), scales) for x, scales in zip(beta, known, strict=True)]
+    best = max(every.values(), key=lambda scale: sum(scale in scales for scales in by_coupling))
+    rows = [_at(best, float(x), scales) for x, scales in zip(beta, by_coupling, strict=True)]
     length, slope, error = np.array(rows).T
     return ScaleCurve(best.name, best.source, length, slope, error)
 
 
-def _at(best: LengthScale, beta: float, known: Sequence[LengthScale]) -> tuple[float, float, float]:
+def _at(
+    best: LengthScale, beta: float, scales: Sequence[LengthScale]
+) -> tuple[float, float, float]:
     """Return a length at one coupling, its slope, and the spread of slopes."""
-    if best not in known:
+    if best not in scales:
         return math.nan, math.nan, math.nan
     slope = best.slope(beta)
-    return best.length(beta), slope, max(abs(x.slope(beta) - slope) for x in known)
+    return best.length(beta), slope, max(abs(x.slope(beta) - slope) for x in scales)
 
 
 @dataclass(frozen=True)
@@ -371,15 +373,15 @@ class BulkRuns:
         """Return the differences of the action at all couplings with runs at both temperatures."""
         beta = sorted({x.coupling.beta for x in self.hot})
         pairs = [(b, _at_coupling(self.hot, b), _at_coupling(self.cold, b)) for b in beta]
-        found = [(b, hot, cold) for b, hot, cold in pairs if cold]
-        if len(found) < 2:
+        matched = [(b, hot, cold) for b, hot, cold in pairs if cold]
+        if len(matched) < 2:
             raise GaugeError(
                 f"The pressure is an integral over couplings at which there are runs on "
                 f"{self.lattice} and at T = 0, on a lattice of equal extents, and there are "
-                f"{len(found)}; add runs, or name the folder of those at T = 0 with --cold."
+                f"{len(matched)}; add runs, or name the folder of those at T = 0 with --cold."
             )
-        couplings = np.array([b for b, _, _ in found])
-        return couplings, [action_difference(cold, hot) for _, hot, cold in found]
+        couplings = np.array([b for b, _, _ in matched])
+        return couplings, [action_difference(cold, hot) for _, hot, cold in matched]
 
     @property
     def missing(self) -> list[float]:
@@ -389,7 +391,7 @@ class BulkRuns:
 
     def lengths(self, energy: str, target: float, skip: Skip) -> tuple[list[MeasuredLength], str]:
         """Return sqrt(t0)/a of the runs at T = 0 that measured the gradient flow."""
-        found, complaint = [], ""
+        points, complaint = [], ""
         for run in self.cold:
             path = table_with(run.path, FLOW_COLUMNS)
             if path is None:
@@ -400,8 +402,8 @@ class BulkRuns:
                 complaint = complaint or f"√t₀ at β = {run.coupling.beta:.12g} is left out: {error}"
                 continue
             root = math.sqrt(t0.value)
-            found.append(MeasuredLength(run.coupling.beta, root, t0.error / (2 * root)))
-        return found, complaint
+            points.append(MeasuredLength(run.coupling.beta, root, t0.error / (2 * root)))
+        return points, complaint
 
 
 def _at_coupling(runs: Iterable[BulkRun], beta: float) -> list[Array]:
@@ -431,18 +433,20 @@ def read_bulk_runs(
         )
     check_one_extent(folder, (x.lattice for x in hot))
     lattice = max((x.lattice for x in hot), key=lambda x: x.sites)
-    others = sorted({str(x.lattice) for x in hot} - {str(lattice)})
+    smaller = sorted({str(x.lattice) for x in hot} - {str(lattice)})
     words = "The runs on {} are left out, which is smaller than {}."
-    cautions = [words.format(x, lattice) for x in others]
-    same = [x for x in hot if x.lattice == lattice]
-    return BulkRuns(shared, lattice, same, _largest([x for x in every if x.cold]), cautions)
+    cautions = [words.format(x, lattice) for x in smaller]
+    hot_runs = [x for x in hot if x.lattice == lattice]
+    return BulkRuns(shared, lattice, hot_runs, _largest([x for x in every if x.cold]), cautions)
 
 
 def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
     """Return the runs on the largest lattice at each coupling."""
     sites: dict[float, int] = {}
-    for one in runs:
-        sites[one.coupling.beta] = max(sites.get(one.coupling.beta, 0), one.lattice.sites)
+    for bulk_run in runs:
+        sites[bulk_run.coupling.beta] = max(
+            sites.get(bulk_run.coupling.beta, 0), bulk_run.lattice.sites
+        )
     return [run for run in runs if run.lattice.sites == sites[run.coupling.beta]]
 
 
@@ -452,16 +456,16 @@ def _read(
     """Return the runs in a folder, and the keys of their headers that they share."""
     if not folder.is_dir():
         raise GaugeError(f"{folder} is not a folder; name one that has runs.")
-    found = []
+    runs = []
     for path in sorted(path for path in folder.iterdir() if path.is_dir()):
         headers = (read_heading(p)[0] for p in sorted(path.glob("*.csv")))
         stated = (header for header in headers if {"group", "beta", "lattice"} <= header.keys())
         if (header := next(stated, None)) is None:
             continue
         keys = (*(key for key in ensemble_keys() if key not in VARYING), *weights())
-        own = {key: header[key] for key in keys if key in header}
-        check_equal(shared or own, own, path)
-        shared = own
+        ensemble = {key: header[key] for key in keys if key in header}
+        check_equal(shared or ensemble, ensemble, path)
+        shared = ensemble
         coupling = Coupling.of_metadata(header)
         if coupling.action.factors:
             raise GaugeError(
@@ -476,8 +480,8 @@ def _read(
                 f"{path} has measured the loops of its action at {density.size} updates after "
                 f"update {last}, and {LEAST_MEASUREMENTS} are needed; continue the run."
             )
-        found.append(BulkRun(path, coupling, Lattice.parse(header["lattice"]), density))
-    return found, shared
+        runs.append(BulkRun(path, coupling, Lattice.parse(header["lattice"]), density))
+    return runs, shared
 
 
 def table_with(run: Path, columns: Sequence[str]) -> Path | None:

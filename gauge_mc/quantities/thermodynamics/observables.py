@@ -142,8 +142,8 @@ class FieldCorrelators(ThermalFlow):
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of fields, lines and traces; those of the flow depend on its action."""
-        own = (COLOUR_FIELDS, MOVE_COLOUR_FIELDS, LENGTHEN_TIME_LINES, FIELD_CORRELATORS)
-        return (*own, *Polyakov().kernels)
+        insertions = (COLOUR_FIELDS, MOVE_COLOUR_FIELDS, LENGTHEN_TIME_LINES, FIELD_CORRELATORS)
+        return (*insertions, *Polyakov().kernels)
 
     @property
     def records(self) -> int:
@@ -178,31 +178,31 @@ class Insertions:
 
     def correlators(self, field: Field, lines: Field, magnetic: bool) -> NDArray[np.complex128]:
         """Return the correlators of electric or magnetic fields, of shape (N_t / 2,)."""
-        for slab, own in zip(field.slabs, self.fields.slabs, strict=True):
+        for slab, insertion in zip(field.slabs, self.fields.slabs, strict=True):
             slab.launch(
                 COLOUR_FIELDS,
                 slab.whole(),
                 links=slab.buffer.address,
-                strength=own.buffer.address,
+                strength=insertion.buffer.address,
                 magnetic=int(magnetic),
             )
-        found, last = [], self.fields
+        traces, last = [], self.fields
         for tau in range(1, field.lattice.t // 2 + 1):
             target = self.moved[tau % 2]
             _move(field, last, target)
-            found.append(self._traces(lines, target))
+            traces.append(self._traces(lines, target))
             last = target
         norm = field.lattice.sites * field.group.colours
-        return np.array(found, np.complex128) / norm
+        return np.array(traces, np.complex128) / norm
 
     def _traces(self, lines: Field, moved: AlgebraField) -> complex:
         """Return the sum over all sites of the traces with the fields of a distance."""
         sums = [SlabSums(slab, 2, 1) for slab in lines.slabs]
         slabs = zip(sums, lines.slabs, self.fields.slabs, moved.slabs, strict=True)
-        for one, line, first, second in slabs:
+        for slab_sums, line, first, second in slabs:
             addresses = {"first": first.buffer.address, "second": second.buffer.address}
             addresses |= {"lines": line.buffer.address}
-            one.launch(FIELD_CORRELATORS, {**addresses, "direction": _place(lines.lattice.t)})
+            slab_sums.launch(FIELD_CORRELATORS, {**addresses, "direction": _place(lines.lattice.t)})
         return complex(*total(lines, sums)[0])
 
 
@@ -228,12 +228,12 @@ def closed_lines(field: Field, lines: Field) -> None:
     """Compute the products of all links along t that begin and end at each site."""
     for length in range(1, field.lattice.t + 1):
         before = _place(length - 1) if length > 1 else -1
-        for slab, own in zip(field.slabs, lines.slabs, strict=True):
+        for slab, line_slab in zip(field.slabs, lines.slabs, strict=True):
             slab.launch(
                 LENGTHEN_TIME_LINES,
                 slab.whole(),
                 links=slab.buffer.address,
-                lines=own.buffer.address,
+                lines=line_slab.buffer.address,
                 source=before,
                 target=_place(length),
             )

@@ -50,59 +50,59 @@ class ThermodynamicsPlot(ScanFigure):
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show all against T/T_c, the temperature times a length, or the coupling."""
-        found = thermodynamics(scan, options)
-        caution(*found.cautions)
-        x, label = abscissae(found)
+        result = thermodynamics(scan, options)
+        caution(*result.cautions)
+        x, label = abscissae(result)
         rest: list[Mark] = [
-            _curve(x, found, name, factor, number, text)
+            _curve(x, result, name, factor, number, text)
             for number, (name, text, factor) in enumerate(CURVES)
         ]
         limits = {
-            "ideal gas": (found.ideal_pressure, "--"),
-            "ideal gas on the lattice": (found.ideal_pressure_on_lattice, ":"),
+            "ideal gas": (result.ideal_pressure, "--"),
+            "ideal gas on the lattice": (result.ideal_pressure_on_lattice, ":"),
         }
         for text, (pressure, dashes) in limits.items():
             if pressure:
                 style = {"color": GREY, "linewidth": 1, "linestyle": dashes}
                 rest.append(Guide(3 * pressure, style=style, text=text))
-        anomaly = _curve(x, found, "anomaly", 1.0, 3)
+        anomaly = _curve(x, result, "anomaly", 1.0, 3)
         frames = [
             Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
             Frame([*rest, ZERO], label, r"$\varepsilon/T^4$, $3s/4T^3$, $3p/T^4$"),
         ]
-        title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
         return Picture(frames, 3.4, title, columns=5)
 
 
 PLOTS.register(ThermodynamicsPlot())
 
 
-def abscissae(found: ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
+def abscissae(result: ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
     """Return the abscissae of the states and the label of their axis: T/T_c if it is known."""
-    for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {found.scale}")):
-        values = [getattr(state, name) for state in found.states]
+    for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {result.scale}")):
+        values = [getattr(state, name) for state in result.states]
         if any(value is not None for value in values):
             return np.array([np.nan if value is None else value for value in values]), label
-    return np.array([state.beta for state in found.states]), r"$\beta$"
+    return np.array([state.beta for state in result.states]), r"$\beta$"
 
 
 def _curve(
     x: np.ndarray[Any, Any],
-    found: ThermodynamicsResult,
+    result: ThermodynamicsResult,
     name: str,
     factor: float,
     number: int,
     text: str = "",
 ) -> Symbols:
     """Return one quantity times a factor, where it is known."""
-    values = [getattr(state, name) for state in found.states]
-    known = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
+    values = [getattr(state, name) for state in result.states]
+    points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
     return Symbols(
-        [a for a, _ in known],
-        [factor * b.value for _, b in known],
-        [factor * b.error for _, b in known],
+        [a for a, _ in points],
+        [factor * b.value for _, b in points],
+        [factor * b.error for _, b in points],
         style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
-        text=text if known else "",
+        text=text if points else "",
     )
 
 
@@ -116,25 +116,25 @@ class EnergyMomentumPlot(ScanFigure):
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show both at the flow times of the fit, with larger symbols for their limits."""
-        found = flow_thermodynamics(scan, options)
-        caution(*found.cautions)
-        extent, entropy, anomaly = int(found.lattice.split("x")[-1]), list[Mark](), list[Mark]()
-        for number, state in enumerate(found.states):
-            x, own = np.array(state.t) / extent**2, look(number)
-            small = {"color": own["color"], "marker": ".", "linewidth": 0.8}
-            large = {**own, "markersize": 5}
+        result = flow_thermodynamics(scan, options)
+        caution(*result.cautions)
+        extent, entropy, anomaly = int(result.lattice.split("x")[-1]), list[Mark](), list[Mark]()
+        for number, state in enumerate(result.states):
+            x, symbol = np.array(state.t) / extent**2, look(number)
+            small = {"color": symbol["color"], "marker": ".", "linewidth": 0.8}
+            large = {**symbol, "markersize": 5}
             text = rf"$\beta={state.beta:.12g}$"
             entropy += [Symbols.of(x, state.entropy_at, small)]
             entropy += [Symbols.of([0], [state.entropy], large, text)]
             anomaly += [Symbols.of(x, state.anomaly_at, small)]
             anomaly += [Symbols.of([0], [state.anomaly], large)]
         dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
-        entropy.append(Guide(4 * found.ideal_pressure, style=dashed, text="ideal gas"))
+        entropy.append(Guide(4 * result.ideal_pressure, style=dashed, text="ideal gas"))
         frames = [
             Frame(entropy, r"$t\,T^2$", "$s/T^3$"),
             Frame(anomaly, r"$t\,T^2$", r"$(\varepsilon-3p)/T^4$"),
         ]
-        title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
         return Picture(frames, 3.4, title, columns=4)
 
 
@@ -157,10 +157,12 @@ class FieldCorrelatorsPlot(TablePlot):
 
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show G_E and G_B divided by G_norm, a curve for each flow time."""
-        found = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
-        caution(*found.cautions)
+        correlators = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
+        caution(*correlators.cautions)
         shown = [
-            point for point in found.points if point.inside and point.electric_ratio is not None
+            point
+            for point in correlators.points
+            if point.inside and point.electric_ratio is not None
         ]
         if not shown:
             raise GaugeError(
@@ -169,11 +171,13 @@ class FieldCorrelatorsPlot(TablePlot):
             )
         times = sorted({x.t for x in shown})
         some = np.unique(np.linspace(0, len(times) - 1, MOST_CURVES).astype(int))
-        chosen = [times[n] for n in some]
+        selection = [times[n] for n in some]
         frames = [
-            Frame(_curves(shown, chosen, "electric_ratio"), r"$\tau T$", r"$G_E/G_\mathrm{norm}$"),
             Frame(
-                _curves(shown, chosen, "magnetic_ratio", named=False),
+                _curves(shown, selection, "electric_ratio"), r"$\tau T$", r"$G_E/G_\mathrm{norm}$"
+            ),
+            Frame(
+                _curves(shown, selection, "magnetic_ratio", named=False),
                 r"$\tau T$",
                 r"$G_B/G_\mathrm{norm}$",
             ),
@@ -190,9 +194,9 @@ def _curves(
     """Return the points whose leading order is known, by flow time, which the legend may name."""
     curves = []
     for n, t in enumerate(times):
-        own = [point for point in points if point.t == t and getattr(point, name) is not None]
+        shown = [point for point in points if point.t == t and getattr(point, name) is not None]
         style = {**look(n), "linestyle": "-", "linewidth": 0.8, "markersize": 4}
         text = rf"$\sqrt{{8t}}={np.sqrt(8 * t):.2f}\,a$" if named else ""
-        values = [getattr(x, name) for x in own]
-        curves.append(Symbols.of([x.scaled for x in own], values, style, text))
+        values = [getattr(x, name) for x in shown]
+        curves.append(Symbols.of([x.scaled for x in shown], values, style, text))
     return curves

@@ -209,20 +209,20 @@ def trajectory_averages(
     table: TrajectoryTable, gauge: ActionTerm, quarks: Sequence[ActionTerm] = ()
 ) -> Trajectories:
     """Return averages over trajectories."""
-    c, done = table.columns, ~table.failed
-    if done.sum() < 2:
+    c, valid = table.columns, ~table.failed
+    if valid.sum() < 2:
         raise GaugeError(
-            f"Solvers have failed in {(~done).sum()} of {done.size} trajectories; averages need at "
-            "least two others."
+            f"Solvers have failed in {(~valid).sum()} of {valid.size} trajectories; averages need "
+            "at least two others."
         )
-    weights = np.where(done, np.exp(-c["delta_h"]), 0.0)
+    weights = np.where(valid, np.exp(-c["delta_h"]), 0.0)
     every = table.replicas
     accepted, weight, action = map(every.estimate, (c["accepted"], weights, c["action"]))
-    change = every.where(done).estimate(c["delta_h"][done])
+    change = every.where(valid).estimate(c["delta_h"][valid])
     slowest = max((accepted, change, weight, action), key=lambda x: x.tau_int)
     length = float(table.ensemble.get("length", "nan"))
-    terms = [_forces(c, done, quark, length, f"_{quark.name}") for quark in quarks]
-    forces = _forces(c, done, gauge, length)
+    terms = [_forces(c, valid, quark, length, f"_{quark.name}") for quark in quarks]
+    forces = _forces(c, valid, gauge, length)
     iterations = sum(term.iterations for term in terms)
     return Trajectories(
         accepted,
@@ -236,7 +236,7 @@ def trajectory_averages(
         forces.force,
         forces.largest_force,
         table.sweeps.size,
-        int((~done).sum()),
+        int((~valid).sum()),
         sorted([*terms, forces], key=lambda term: term.level),
         iterations,
         2 * action.tau_int * iterations,
@@ -258,16 +258,16 @@ UNTHERMALISED = (
 
 def _forces(
     columns: Mapping[str, NDArray[np.float64]],
-    done: NDArray[np.bool_],
+    valid: NDArray[np.bool_],
     term: ActionTerm,
     length: float,
     ending: str = "",
 ) -> TermForces:
     """Return the forces of a term, whose columns have an ending."""
-    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][done] ** 2)))
+    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][valid] ** 2)))
     step = length / max(term.forces - 1, 1)
     counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
-    largest = float(columns[f"{LARGEST_FORCE}{ending}"][done].max())
+    largest = float(columns[f"{LARGEST_FORCE}{ending}"][valid].max())
     return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
 
 
@@ -369,16 +369,16 @@ def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
     """Return where the gauge action acts, and the other terms of the action."""
     ensemble = table.ensemble
     levels = TrajectoryLevel.several(ensemble.get("levels", ""))
-    count, own = max(len(levels), 1), gauge_level(levels)
+    count, level = max(len(levels), 1), gauge_level(levels)
     kinds = {x.name: x.items for x in ACTION_TERMS.values()}
     kinds[NamedMonomial.option] = NamedMonomial
     values = {name: items.several(ensemble.get(name, "")) for name, items in kinds.items()}
     terms = terms_of_action(values, count)
-    acting = {own, *(term.level for term in terms)}
+    acting = {level, *(term.level for term in terms)}
     scales = TimeScales.of(levels, INTEGRATORS[ensemble["integrator"]], acting)
     forces = scales.forces(int(table.columns["steps"][-1]))
-    others = [ActionTerm(term.title, term.level, forces[term.level]) for term in terms]
-    return ActionTerm(GAUGE, own, forces[own]), others
+    action_terms = [ActionTerm(term.title, term.level, forces[term.level]) for term in terms]
+    return ActionTerm(GAUGE, level, forces[level]), action_terms
 
 
 FITS.register(HmcFit())
@@ -412,9 +412,9 @@ class HmcPlot(TablePlot):
         """
         read = read_trajectories(table, options.get(SKIP.name, 0))
         caution(*trajectory_averages(read, *terms_of(read)).cautions)
-        done = ~read.failed  # the energy of the others is not known
-        sweeps, change = read.sweeps[done], read.columns["delta_h"][done]
-        rejected = read.columns["accepted"][done] == 0
+        valid = ~read.failed  # the energy of the others is not known
+        sweeps, change = read.sweeps[valid], read.columns["delta_h"][valid]
+        rejected = read.columns["accepted"][valid] == 0
         mean, weight = estimate(change), estimate(np.exp(-change))
         acceptance = estimate(read.columns["accepted"])
         style = series_line(look(0)["color"])
@@ -471,7 +471,7 @@ def _lower_frames(table: TrajectoryTable) -> list[Frame]:
     The ends of the spectrum follow where there is a rational function. Each row of frames has a
     series, and room for the names of the terms beside it.
     """
-    done = ~table.failed
+    valid = ~table.failed
     share = Sketch(lambda axes: axes.sharex(axes.figure.axes[0]))
     forces, iterations, ends = (list[Mark]([share]) for _ in range(3))
     names = list[Mark]()
@@ -479,7 +479,7 @@ def _lower_frames(table: TrajectoryTable) -> list[Frame]:
     for place, (name, ending) in enumerate(endings.items()):
         style = series_line(look(place)["color"])
 
-        def curve(kind: str, of: Any = done, style: Any = style, ending: str = ending) -> Stroke:
+        def curve(kind: str, of: Any = valid, style: Any = style, ending: str = ending) -> Stroke:
             values = table.columns[f"{kind}{ending}"]
             return Stroke(table.sweeps[of], values[of], style=style)
 

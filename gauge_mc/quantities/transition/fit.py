@@ -93,24 +93,26 @@ class TransitionFitResult(DataResult[TransitionResult]):
     def report(self) -> list[Any]:
         """Return tables of the runs, the volumes and the critical couplings, and what follows."""
         f = self.found
-        known = any(run.tunnelling_time for volume in f.volumes for run in volume.runs)
+        has_times = any(run.tunnelling_time for volume in f.volumes for run in volume.runs)
         runs = Table(title="Runs, with the overlap of each with the next one")
         names = [*headings(ThermalRunResult).values()]
-        for name in ("lattice", *(names if known else names[:-1])):
+        for name in ("lattice", *(names if has_times else names[:-1])):
             runs.add_column(name, justify="right", no_wrap=" " not in name)
         runs.columns[0].justify = "left"
         for volume in f.volumes:
-            for number, one in enumerate(volume.runs):
+            for number, result in enumerate(volume.runs):
                 cells = [
-                    f"{one.beta:.12g}",
-                    str(one.measurements),
-                    f"{one.tau_int:.3g}",
-                    "" if one.overlap is None else f"{one.overlap:.2f}",
-                    str(one.sector_changes),
-                    "" if one.tunnelling_time is None else f"{one.tunnelling_time:.0f}",
+                    f"{result.beta:.12g}",
+                    str(result.measurements),
+                    f"{result.tau_int:.3g}",
+                    "" if result.overlap is None else f"{result.overlap:.2f}",
+                    str(result.sector_changes),
+                    "" if result.tunnelling_time is None else f"{result.tunnelling_time:.0f}",
                 ]
-                runs.add_row("" if number else volume.lattice, *(cells if known else cells[:-1]))
-        others = [
+                runs.add_row(
+                    "" if number else volume.lattice, *(cells if has_times else cells[:-1])
+                )
+        sections = [
             ("Crossings of U", BinderCrossing, f.crossings),
             ("In an infinite volume", CriticalCoupling, f.critical),
             ("Latent heat", LatentHeat, f.latent_heats),
@@ -118,7 +120,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
         return [
             runs,
             table_of("Transition on every lattice", VolumeTransition, f.volumes, 3, "left"),
-            *(table_of(title, kind, rows, 3, "left") for title, kind, rows in others if rows),
+            *(table_of(title, kind, rows, 3, "left") for title, kind, rows in sections if rows),
             *self._conclusions(),
             *f.cautions,
         ]
@@ -128,9 +130,9 @@ class TransitionFitResult(DataResult[TransitionResult]):
         f = self.found
         best = [quoted_field(x, "beta", x.systematic) for x in f.critical[:1]]
         peaks = [quoted_field(volume, "beta_peak", None, volume.lattice) for volume in f.volumes]
-        known = [peak for peak in peaks if peak.known]
+        finite = [peak for peak in peaks if peak.known]
         return [
-            *(best or known[-1:]),
+            *(best or finite[-1:]),
             *(quoted_field(heat, "value") for heat in f.latent_heats[:1]),
             *(
                 QuotedNumber(each.product, each.value, each.error, each.scale_error)
@@ -153,9 +155,9 @@ class TransitionFitResult(DataResult[TransitionResult]):
             lines.append(
                 f"χ_max grows with N_s to the power {f.exponent}, to compare with {expected}."
             )
-        known = [volume for volume in f.volumes if volume.interface]
-        if known:
-            lines.append(f"σ_I / T_c³ = {known[-1].interface} on {known[-1].lattice}")
+        volumes = [volume for volume in f.volumes if volume.interface]
+        if volumes:
+            lines.append(f"σ_I / T_c³ = {volumes[-1].interface} on {volumes[-1].lattice}")
         lines += [
             f"{each.product} = {with_error(each.value, each.error)} ± {each.scale_error:.2g} from "
             f"the scale ({each.source})"

@@ -104,10 +104,10 @@ class StraightLine:
         """
         if not self.dof:
             return math.nan
-        known = self.values[1:][np.isfinite(self.values[1:]).all(axis=1)]
+        samples = self.values[1:][np.isfinite(self.values[1:]).all(axis=1)]
         rest = np.eye(self.x.size + 1) - self._weighted @ np.linalg.pinv(self._weighted)
         correlation = np.eye(self.x.size + 1)
-        correlation[:-1, :-1] = np.corrcoef(known, rowvar=False)
+        correlation[:-1, :-1] = np.corrcoef(samples, rowvar=False)
         residuals = rest @ correlation @ rest.T
         return exceedance(self.chi2, np.asarray(np.linalg.eigvalsh(residuals)))
 
@@ -157,12 +157,12 @@ def crossing(small: ThermalVolume, large: ThermalVolume) -> CurveZero:
     If there are several, the one nearest to the middle of the peaks of the susceptibilities is
     taken.
     """
-    binder, other = small.binder, large.binder
-    begin, end = max(binder.beta[0], other.beta[0]), min(binder.beta[-1], other.beta[-1])
+    binder, larger = small.binder, large.binder
+    begin, end = max(binder.beta[0], larger.beta[0]), min(binder.beta[-1], larger.beta[-1])
     if begin >= end:
         return curve_zero(binder.beta, binder.samples, math.nan)
-    beta = np.linspace(begin, end, 4 * max(binder.beta.size, other.beta.size))
-    difference = _on(binder, beta) - _on(other, beta)
+    beta = np.linspace(begin, end, 4 * max(binder.beta.size, larger.beta.size))
+    difference = _on(binder, beta) - _on(larger, beta)
     peaks = [volume.peak[0][0] for volume in (small, large)]
     middle = float(np.mean(peaks)) if np.isfinite(peaks).all() else (begin + end) / 2
     return curve_zero(beta, difference, root_of(beta, difference[0], middle))
@@ -177,9 +177,9 @@ def line_of(
     x: Sequence[float], samples: Sequence[Array], next_terms: Sequence[float] = ()
 ) -> StraightLine | None:
     """Return the line through the points that are known; None if there are fewer than two."""
-    known = np.isfinite([row[0] for row in samples])
+    finite = np.isfinite([row[0] for row in samples])
     every = np.array(x), np.array(samples), np.array(next_terms or np.zeros(len(x)))
-    at, values, terms = (array[known] for array in every)
+    at, values, terms = (array[finite] for array in every)
     return StraightLine(at, values.T, terms) if np.unique(at).size > 1 else None
 
 
@@ -224,8 +224,8 @@ def exponent(volumes: Sequence[ThermalVolume]) -> Array | None:
     It is gamma/nu at a transition of second order, and 3 at one of first order. None if fewer than
     two volumes have a peak.
     """
-    found = [(math.log(volume.size), np.log(volume.peak[1])) for volume in volumes]
-    line = line_of([a for a, _ in found], [b for _, b in found])
+    points = [(math.log(volume.size), np.log(volume.peak[1])) for volume in volumes]
+    line = line_of([a for a, _ in points], [b for _, b in points])
     return None if line is None else np.asarray(line.parameters[:, 1])
 
 
@@ -422,9 +422,9 @@ def transition(
     )
 
 
-def _disagreement(samples: Array, others: Array) -> float:
+def _disagreement(samples: Array, reference: Array) -> float:
     """Return half of what two methods differ by beyond the error of the difference."""
-    difference = bootstrapped(samples - others)
+    difference = bootstrapped(samples - reference)
     return math.sqrt(max(0.0, difference.value**2 - np.nan_to_num(difference.error) ** 2)) / 2
 
 
@@ -437,30 +437,30 @@ def _widened(samples: Array, systematic: float) -> Array:
 
 def _volume(volume: ThermalVolume) -> VolumeTransition:
     every = volume.reweighting
-    size, seen = every.measured.size, math.isfinite(volume.peak[0][0])
+    size, has_peak = every.measured.size, math.isfinite(volume.peak[0][0])
     ising = volume.colours == ISING_COLOURS
-    jump = volume.jump if seen else None
+    jump = volume.jump if has_peak else None
     return VolumeTransition(
         str(volume.lattice),
         bootstrapped(volume.peak[0], size),
         bootstrapped(volume.peak[1], size),
         None if ising else bootstrapped(volume.equal_weights, size),
-        list(volume.phases or ()) if seen else [],
+        list(volume.phases or ()) if has_peak else [],
         None if jump is None else bootstrapped(jump, size),
-        bootstrapped(volume.interface, size) if seen and volume.interface is not None else None,
-        [_run(volume, state, seen) for state in range(every.beta.size)],
+        bootstrapped(volume.interface, size) if has_peak and volume.interface is not None else None,
+        [_run(volume, state, has_peak) for state in range(every.beta.size)],
     )
 
 
-def _run(volume: ThermalVolume, state: int, seen: bool) -> ThermalRunResult:
+def _run(volume: ThermalVolume, state: int, has_peak: bool) -> ThermalRunResult:
     every = volume.reweighting
     beta = float(every.beta[state])
     chains = [chain for chain in volume.chains if chain.beta == beta]
     sectors = [volume.sectors(chain) for chain in chains]
     sizes = np.array([chain.loop.size for chain in chains])
     fractions = sizes @ np.array([x for x, _ in sectors]) / sizes.sum()
-    crossed = [volume.tunnelling(chain) for chain in chains] if seen else [None]
-    known = [x for x in crossed if x is not None]
+    crossed = [volume.tunnelling(chain) for chain in chains] if has_peak else [None]
+    tunnellings = [x for x in crossed if x is not None]
     lengths = [int(chain.sweeps[-1] - chain.sweeps[0]) for chain in chains]  # in updates
     return ThermalRunResult(
         beta,
@@ -469,19 +469,19 @@ def _run(volume: ThermalVolume, state: int, seen: bool) -> ThermalRunResult:
         float(every.overlap[state]) if state < every.beta.size - 1 else None,
         fractions.tolist(),
         sum(changes for _, changes in sectors),
-        sum(known) if known else None,
-        sum(lengths) / sum(known) if known and sum(known) else None,
+        sum(tunnellings) if tunnellings else None,
+        sum(lengths) / sum(tunnellings) if tunnellings and sum(tunnellings) else None,
     )
 
 
-def _crossing(pair: tuple[ThermalVolume, ThermalVolume], found: CurveZero) -> BinderCrossing:
+def _crossing(pair: tuple[ThermalVolume, ThermalVolume], zero: CurveZero) -> BinderCrossing:
     small, large = pair
-    curve, at = large.binder, found.samples[0]
+    curve, at = large.binder, zero.samples[0]
     slope = np.interp(at, curve.beta, np.gradient(curve.value, curve.beta))
-    here = np.array([np.interp(at, curve.beta, row) for row in curve.samples])
-    cumulant = here + slope * (found.samples - at)
+    cumulants = np.array([np.interp(at, curve.beta, row) for row in curve.samples])
+    cumulant = cumulants + slope * (zero.samples - at)
     names = str(small.lattice), str(large.lattice)
-    return BinderCrossing(*names, bootstrapped(found.samples), bootstrapped(cumulant))
+    return BinderCrossing(*names, bootstrapped(zero.samples), bootstrapped(cumulant))
 
 
 def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[LatentHeat]:
@@ -489,7 +489,7 @@ def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[L
 
     As the pressure is continuous, the latent heat is the jump of epsilon - 3 p.
     """
-    found = []
+    heats = []
     last = next((volume for volume in reversed(volumes) if math.isfinite(volume.peak[0][0])), None)
     if last is None:
         return []
@@ -499,14 +499,14 @@ def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[L
         first = line.parameters[:, 0]
         jump = 2 * np.sqrt(np.where(first > 0, first, math.nan))
         heat = bootstrapped(factor * jump)
-        found.append(LatentHeat("variance of s", heat, *line.quality))
-    for one in reversed(volumes):
-        split = one.jump if math.isfinite(one.peak[0][0]) else None
+        heats.append(LatentHeat("variance of s", heat, *line.quality))
+    for box in reversed(volumes):
+        split = box.jump if math.isfinite(box.peak[0][0]) else None
         if split is not None:
             heat = bootstrapped(factor * split)
-            found.append(LatentHeat(f"Δs on {one.lattice}", heat, 1, 0.0, 0, math.nan))
+            heats.append(LatentHeat(f"Δs on {box.lattice}", heat, 1, 0.0, 0, math.nan))
             break
-    return found
+    return heats
 
 
 def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemperature:
@@ -519,17 +519,17 @@ def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemper
 def cautions_of(volumes: Sequence[ThermalVolume]) -> list[str]:
     """Return cautions about all volumes, their extrapolations and their crossings."""
     lines = extrapolations(volumes)
-    found = [c for volume in volumes for c in _cautions_of(volume)]
+    cautions = [c for volume in volumes for c in _cautions_of(volume)]
     for name, line in lines.items():
         if line.dof > 0 and line.p_value < POOR:
-            found.append(
+            cautions.append(
                 f"The values from the {name} do not lie on a line (p = {line.p_value:.2g}): leave "
                 "out the smallest volume."
             )
     if not lines:
-        found.append("There is no extrapolation to infinite volume, which needs two volumes.")
+        cautions.append("There is no extrapolation to infinite volume, which needs two volumes.")
     crossed = [(*pair, crossing(*pair)) for pair in itertools.pairwise(volumes)]
-    return found + [
+    return cautions + [
         f"The cumulants of {small.lattice} and {large.lattice} agree within their errors from "
         f"β = {at.begin:.6g} to {at.end:.6g}, where one of the curves ends, so that the error of "
         "their crossing may be larger: make the runs longer, or add runs beyond them."

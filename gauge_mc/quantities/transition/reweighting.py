@@ -136,8 +136,8 @@ class MultiHistogram:
         lengths = [bin_length(*x) for x in zip(sizes, times, strict=True)]
         counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
         least: dict[int | None, int] = {}
-        for one, count in zip(self.chains, counts, strict=True):
-            least[one.ladder] = min(count, least.get(one.ladder, count))
+        for member, count in zip(self.chains, counts, strict=True):
+            least[member.ladder] = min(count, least.get(member.ladder, count))
         return [
             count if chain.ladder is None else least[chain.ladder]
             for chain, count in zip(self.chains, counts, strict=True)
@@ -147,9 +147,9 @@ class MultiHistogram:
     def _ladder_times(self) -> dict[int | None, float]:
         """The longest tau_int of averages over the chains of each ladder, in samples."""
         ladders: dict[int, list[MarkovChain]] = {}
-        for one in self.chains:
-            if one.ladder is not None:
-                ladders.setdefault(one.ladder, []).append(one)
+        for member in self.chains:
+            if member.ladder is not None:
+                ladders.setdefault(member.ladder, []).append(member)
         times: dict[int | None, float] = {}
         for number, chains in ladders.items():
             size = min(chain.action.size for chain in chains)
@@ -171,20 +171,20 @@ class MultiHistogram:
         for chain in self.chains:
             if chain.ladder is not None:
                 couplings.setdefault(chain.ladder, []).append(chain.beta)
-        known = sorted({tuple(sorted(each)) for each in couplings.values()})
+        ladders = sorted({tuple(sorted(each)) for each in couplings.values()})
         of_blocks: list[int] = []
         groups: list[int] = []
         first: dict[int, int] = {}
         states = iter(self.blocks[1])
         for chain, count in zip(self.chains, self._block_counts, strict=True):
-            own = [int(next(states)) for _ in range(count)]
+            unit_groups = [int(next(states)) for _ in range(count)]
             if chain.ladder is None or chain.ladder not in first:
                 begin = len(groups)
                 if chain.ladder is not None:
                     first[chain.ladder] = begin
-                    number = known.index(tuple(sorted(couplings[chain.ladder])))
-                    own = [self.beta.size + number] * count
-                groups += own
+                    number = ladders.index(tuple(sorted(couplings[chain.ladder])))
+                    unit_groups = [self.beta.size + number] * count
+                groups += unit_groups
             else:
                 begin = first[chain.ladder]
             of_blocks += range(begin, begin + count)
@@ -200,9 +200,9 @@ class MultiHistogram:
         generator = np.random.default_rng(self.seed)
         drawn = np.ones((1 + self.replicas, groups.size))
         for group in np.unique(groups):
-            own = np.flatnonzero(groups == group)
-            equal = np.full(own.size, 1 / own.size)
-            drawn[1:, own] = generator.multinomial(own.size, equal, self.replicas)
+            members = np.flatnonzero(groups == group)
+            equal = np.full(members.size, 1 / members.size)
+            drawn[1:, members] = generator.multinomial(members.size, equal, self.replicas)
         return np.asarray(drawn[:, of_blocks])
 
     @cached_property
@@ -235,11 +235,11 @@ class MultiHistogram:
         """f_k for `measured`, of all samples, of shape (1 + replicas, states); the first is 0."""
         means = np.bincount(self.state, self.measured) / np.bincount(self.state)
         steps = np.diff(self.beta) * (means[1:] + means[:-1]) / 2
-        found = [np.concatenate([[0.0], np.cumsum(steps)])]  # first <S> integrated over beta
+        energies = [np.concatenate([[0.0], np.cumsum(steps)])]  # first <S> integrated over beta
         weights = self._binned(np.ones(self.measured.size))
         for weight, counts in zip(weights, self._counts, strict=True):
-            found.append(self._solve(found[min(len(found) - 1, 1)], weight, counts))
-        return np.array(found[1:])
+            energies.append(self._solve(energies[min(len(energies) - 1, 1)], weight, counts))
+        return np.array(energies[1:])
 
     def _logarithms(self, free: Array, action: Array) -> Array:
         """Return f_k - beta_k S, of shape (samples, states)."""
@@ -601,10 +601,10 @@ class ThermalVolume:
         independent = self.reweighting.weight * modulus.size
         bins = int(np.clip(math.sqrt(independent) / 2, SMALLEST_BINS, MOST_BINS))
         edges = np.linspace(0, float(modulus.max()) * (1 + 1e-12), bins + 1)
-        here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, bins - 1)
-        one = MultiHistogram(self.reweighting.chains, 0)
-        inside = (here == np.arange(bins)[:, None]).astype(np.float64)
-        return edges, one.averages(beta, inside)[0, :, 0] / np.diff(edges)
+        bin_index = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, bins - 1)
+        estimator = MultiHistogram(self.reweighting.chains, 0)
+        inside = (bin_index == np.arange(bins)[:, None]).astype(np.float64)
+        return edges, estimator.averages(beta, inside)[0, :, 0] / np.diff(edges)
 
     @cached_property
     def phases(self) -> tuple[float, float, float, float] | None:
@@ -661,10 +661,12 @@ class ThermalVolume:
         edges = self.histogram[0]
         centres = (edges[1:] + edges[:-1]) / 2
         modulus = self.reweighting.values[0]
-        here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
-        smoothed = [_smoothed(here, centres, phase) for phase in self.phases[:3]]
-        found = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[:, :, 0]
-        low, least, high = found.T
+        bin_index = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
+        smoothed = [_smoothed(bin_index, centres, phase) for phase in self.phases[:3]]
+        densities = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[
+            :, :, 0
+        ]
+        low, least, high = densities.T
         with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.log(np.sqrt(low * high) / least)
         return np.asarray(depth / 2 * (self.lattice.t / self.size) ** 2)
@@ -723,8 +725,8 @@ def peak_of(x: Array, y: Array) -> tuple[float, float]:
 
 def root_of(x: Array, y: Array, near: float) -> float:
     """Return the zero of a curve that is closest to a number; NaN if there is none."""
-    known = np.isfinite(y[1:]) & np.isfinite(y[:-1])
-    at = np.flatnonzero(known & (np.sign(y[:-1]) * np.sign(y[1:]) <= 0) & (y[1:] != y[:-1]))
+    finite = np.isfinite(y[1:]) & np.isfinite(y[:-1])
+    at = np.flatnonzero(finite & (np.sign(y[:-1]) * np.sign(y[1:]) <= 0) & (y[1:] != y[:-1]))
     if not at.size:
         return math.nan
     roots = x[at] - y[at] * (x[at + 1] - x[at]) / (y[at + 1] - y[at])

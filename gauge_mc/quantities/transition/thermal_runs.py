@@ -92,18 +92,18 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
         if (extent and lattice.t != extent) or not len(loops):
             continue
         keys = (*(key for key in ensemble_keys() if key not in VARYING), *weights())
-        own = {key: loops.header[key] for key in keys if key in loops.header}
+        ensemble = {key: loops.header[key] for key in keys if key in loops.header}
         apart = dict.fromkeys(ACTION_TERMS, "")
-        check_equal({**(shared or own), **apart}, {**own, **apart}, run)
+        check_equal({**(shared or ensemble), **apart}, {**ensemble, **apart}, run)
         for name, kind in ACTION_TERMS.items():
-            if shared and shared.get(name) != own.get(name):
+            if shared and shared.get(name) != ensemble.get(name):
                 fit = CommandLine("fit", kind.compared_by, folder)
                 peaks = f"find peaks over their numbers with `{fit}`"
                 raise GaugeError(
                     f"The runs in {folder} have different {kind.words or name}, between which "
                     f"nothing can be reweighted; {peaks if kind.compared_by else APART}."
                 )
-        shared = own
+        shared = ensemble
         coupling = Coupling.of_metadata(loops.header)
         chainses.setdefault(lattice, []).append(read_thermal_chain(run, skip))
     if coupling is None:
@@ -128,12 +128,12 @@ def loop_table() -> str:
     return f"{table_name(loop_observable())}.csv"
 
 
-def check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
+def check_equal(first: Mapping[str, str], ensemble: Mapping[str, str], run: Path) -> None:
     """Refuse a run of another action, group or kind of quarks."""
-    for name in sorted({*first, *own}):
-        if first.get(name) != own.get(name):
+    for name in sorted({*first, *ensemble}):
+        if first.get(name) != ensemble.get(name):
             raise GaugeError(
-                f"{run} has {name} {own.get(name, 'unset')}, but other runs beside it have "
+                f"{run} has {name} {ensemble.get(name, 'unset')}, but other runs beside it have "
                 f"{first.get(name, 'unset')}; {APART}."
             )
 
@@ -211,8 +211,8 @@ def with_action(parameters: Parameters) -> list[str]:
     """
     items = {item.observable: item for item in parameters.measure}
     often = items.get(loop_observable(), Measurement("")).every
-    needed = filter(None, map(observable_of_loops, parameters.action.loops))
-    items |= {name: Measurement(name, often) for name in needed if name not in items}
+    observables = filter(None, map(observable_of_loops, parameters.action.loops))
+    items |= {name: Measurement(name, often) for name in observables if name not in items}
     return [str(items[name]) for name in sorted(items)]
 
 
@@ -222,8 +222,8 @@ def lacking_action(parameters: Parameters) -> str | None:
     None if it does, or if it measures none of them.
     """
     measured = {item.observable for item in parameters.measure}
-    needed = {name for loop in parameters.action.loops if (name := observable_of_loops(loop))}
-    if needed <= measured or not measured & {*needed, loop_observable()}:
+    observables = {name for loop in parameters.action.loops if (name := observable_of_loops(loop))}
+    if observables <= measured or not measured & {*observables, loop_observable()}:
         return None
     return (
         f"The value of the action {parameters.action.name}, which fits of scans need, will not be "
@@ -242,8 +242,8 @@ def _command_again(run: Path) -> str:
     if not scan.exists():
         return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
     grids = (words for grid in Scan.read(run.parent).grids for words in grid.words)
-    other = quote(f"{run.parent}_again")
-    return ", then ".join(f"gauge-mc scan {card} {grid} {rest} {other}" for grid in grids)
+    output = quote(f"{run.parent}_again")
+    return ", then ".join(f"gauge-mc scan {card} {grid} {rest} {output}" for grid in grids)
 
 
 def _observable(loops: Loops) -> type[Observable]:
@@ -276,9 +276,9 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
     as many chains as the scan has at most.
     """
     members: dict[Point, list[Member]] = {}
-    for one in scan.members():
-        if one.complete():
-            members.setdefault(one.point._replace(beta=0.0), []).append(one)
+    for scan_member in scan.members():
+        if scan_member.complete():
+            members.setdefault(scan_member.point._replace(beta=0.0), []).append(scan_member)
     chains, grids = max(scan.points().values(), default=1), []
     several = len({point.algorithm for point in scan.points()}) > 1
     for point, member in members.items():
@@ -289,9 +289,9 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
             )
         runs = [read_thermal_chain(x.run.path, skip) for x in member]
         volume = ThermalVolume(point.lattice, GROUPS[scan.parameters.group].colours, runs, 0)
-        found = tuple(sorted({*missing_couplings(volume)}))
-        if found:
-            grids.append(Grid(found, (point.lattice,), chains, scan.options_of([point])))
+        couplings = tuple(sorted({*missing_couplings(volume)}))
+        if couplings:
+            grids.append(Grid(couplings, (point.lattice,), chains, scan.options_of([point])))
     return grids
 
 

@@ -51,9 +51,9 @@ class Failures:
 
     def left(self, some: Mask) -> Mask:
         """Return those of some replicas on which none has failed."""
-        left = some.copy()
-        left[[*self.errors]] = False
-        return left
+        running = some.copy()
+        running[[*self.errors]] = False
+        return running
 
     def check(self) -> None:
         """Refuse to go on without a solution."""
@@ -189,10 +189,10 @@ class Monomial(ABC):
         """Return the chains in which no solver has failed."""
         return failures.left(np.ones(self.chains, np.bool_))
 
-    def _take(self, found: ReplicaProgress, wanted: Mask, failures: Failures) -> None:
+    def _take(self, progress: ReplicaProgress, mask: Mask, failures: Failures) -> None:
         """Count iterations of solutions, and take note of those that there are not."""
-        failures.errors.update(found.errors)
-        self.iterations += np.where(failures.left(wanted), found.iterations, 0)
+        failures.errors.update(progress.errors)
+        self.iterations += np.where(failures.left(mask), progress.iterations, 0)
 
     def measured(self, chain: int) -> tuple[float, ...]:
         """Return values of `columns` for a chain."""
@@ -223,15 +223,15 @@ class Monomial(ABC):
         dict of int to Force
             The size of the forces and the kinetic energy, by the number of the chain.
         """
-        wanted = np.zeros(self.chains, np.bool_)
-        wanted[[*sizes]] = True
-        wanted = failures.left(wanted)
+        mask = np.zeros(self.chains, np.bool_)
+        mask[[*sizes]] = True
+        mask = failures.left(mask)
         forces: dict[int, Force] = {}
-        if not wanted.any():
+        if not mask.any():
             return forces
-        self.add_force(force, wanted, failures)
+        self.add_force(force, mask, failures)
         self._largest.clear()
-        acting = failures.left(wanted)
+        acting = failures.left(mask)
         for some, size in _alike(acting, sizes):
             forces |= self._add(force, momenta, some, size)
         if not acting.all():
@@ -243,27 +243,30 @@ class Monomial(ABC):
     ) -> dict[int, Force]:
         """Do the kicks of consecutive chains, whose sizes are the same."""
         sums = [SlabSums(slab, 2, 1, slab.whole(some=some), wide=True) for slab in momenta.slabs]
-        for n, one in enumerate(sums):
-            fields = {"momenta": one.slab.buffer.address, "force": force.slabs[n].buffer.address}
+        for n, slab_sums in enumerate(sums):
+            fields = {
+                "momenta": slab_sums.slab.buffer.address,
+                "force": force.slabs[n].buffer.address,
+            }
             largest = self._largest.address(n)
-            one.launch(ADD_FORCE, {**fields, "size": size, "largest": largest})
-        own = replica_sums(momenta.devices, sums, len(some))
+            slab_sums.launch(ADD_FORCE, {**fields, "size": size, "largest": largest})
+        totals = replica_sums(momenta.devices, sums, len(some))
         most = self._largest.by_slice().reshape(self.chains, -1)
-        found = {}
-        for n, (kinetic, squares) in zip(some, np.moveaxis(own, -1, 1), strict=True):
+        forces = {}
+        for n, (kinetic, squares) in zip(some, np.moveaxis(totals, -1, 1), strict=True):
             mean = math.sqrt(exact_sum(squares) / self.field.lattice.links)
-            found[n] = Force(Energy.of(kinetic), mean, float(most[n].max()))
-        return found
+            forces[n] = Force(Energy.of(kinetic), mean, float(most[n].max()))
+        return forces
 
 
-def _alike(wanted: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
+def _alike(mask: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
     """Yield consecutive chains whose kicks have the same size, with this size."""
-    numbers = enumerate(np.flatnonzero(wanted).tolist())
+    numbers = enumerate(np.flatnonzero(mask).tolist())
     for (_, size), group in groupby(
         numbers, lambda number: (number[1] - number[0], sizes[number[1]])
     ):
-        own = [n for _, n in group]
-        yield range(own[0], own[-1] + 1), size
+        chains = [n for _, n in group]
+        yield range(chains[0], chains[-1] + 1), size
 
 
 MONOMIALS: Registry[type[Monomial]] = Registry("monomial", __name__, Monomial)

@@ -70,17 +70,17 @@ def begin_actions(
     for loops in couplings[0].action.weights:
         scratch = f"action {loops.kernel.name} {use}"
         sums = [SlabSums(slab, len(loops.kinds), 1, scratch=scratch) for slab in links.slabs]
-        for one in sums:
-            one.launch(loops.kernel, {"links": one.slab.buffer.address})
+        for slab_sums in sums:
+            slab_sums.launch(loops.kernel, {"links": slab_sums.slab.buffer.address})
         begun.append((loops, sums))
 
     def actions() -> list[Energy]:
         parts: list[list[NDArray[np.float64]]] = [[] for _ in couplings]
         for loops, sums in begun:
-            found = replica_sums(links.devices, sums, len(couplings)) / links.group.colours
-            for own, coupling, traces in zip(parts, couplings, found, strict=True):
+            loop_traces = replica_sums(links.devices, sums, len(couplings)) / links.group.colours
+            for terms, coupling, traces in zip(parts, couplings, loop_traces, strict=True):
                 factors = coupling.beta * np.array(coupling.action.weights[loops])
-                own += [-factors * traces, links.lattice.sites * factors * loops.kinds]
+                terms += [-factors * traces, links.lattice.sites * factors * loops.kinds]
         return [Energy.of(np.concatenate([x.reshape(-1) for x in part])) for part in parts]
 
     return actions
@@ -160,9 +160,9 @@ class GaugeMonomial(Monomial):
         ]
         memory = in_memory(like, np.frombuffer((kind * len(moves))(*moves), np.uint8))
         place = memory.address
-        for one in kicked:
-            addresses[one] = place
-            place += len(one.moves) * ctypes.sizeof(kind)
+        for steps in kicked:
+            addresses[steps] = place
+            place += len(steps.moves) * ctypes.sizeof(kind)
         return StepsInMemory(memory, addresses)
 
     def begin_kick(
@@ -183,15 +183,15 @@ class GaugeMonomial(Monomial):
             SlabSums(slab, 2, 1, first(slab, len(numbers)), *memory, wide=True)
             for slab in links.slabs
         ]
-        for n, one in enumerate(sums):
-            arguments = self._arguments(KICK, one.slab, momenta.slabs[n], steps, address)
-            own = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-            one.launch(KICK, {**arguments, **own})
+        for n, slab_sums in enumerate(sums):
+            arguments = self._arguments(KICK, slab_sums.slab, momenta.slabs[n], steps, address)
+            addresses = {"links": slab_sums.slab.buffer.address, "largest": largest.address(n)}
+            slab_sums.launch(KICK, {**arguments, **addresses})
 
         def wait() -> Mapping[int, Force]:
-            found = replica_sums(links.devices, sums, len(numbers))
+            totals = replica_sums(links.devices, sums, len(numbers))
             values = largest.by_slice().reshape(len(self.couplings), -1)
-            pairs = zip(found, numbers, strict=True)
+            pairs = zip(totals, numbers, strict=True)
             return {n: gauge_force(x, values[n], links.lattice) for x, n in pairs}
 
         return wait
@@ -205,15 +205,15 @@ class GaugeMonomial(Monomial):
         address: int | None,
     ) -> Iterator[Launch]:
         """Yield calls that do kicks and then drifts of some chains, without the halo exchange."""
-        for slab, other, own in zip(source.slabs, target.slabs, momenta.slabs, strict=True):
+        for slab, moved, algebra in zip(source.slabs, target.slabs, momenta.slabs, strict=True):
             arguments = slab.arguments(
                 KICK_AND_DRIFT,
                 first(slab, len(steps.moves)),
                 *self._choices,
                 source=slab.buffer.address,
-                target=other.buffer.address,
+                target=moved.buffer.address,
                 drift=steps.moves[0][1].drift,
-                **self._arguments(KICK_AND_DRIFT, slab, own, steps, address),
+                **self._arguments(KICK_AND_DRIFT, slab, algebra, steps, address),
             )
             kernel = slab.kernel(KICK_AND_DRIFT, *self._choices)
             yield from kernel.launches(repeated([arguments], 1), [1])
@@ -257,8 +257,8 @@ class AdjointPlaquette(Monomial):
 
     def actions(self, failures: Failures) -> list[Energy]:
         """Return the value of the term for every chain."""
-        found = replica_sums(self.field.devices, self._launched(), self.chains)
-        return [Energy.of(self.values["beta"] * x) for x in found]
+        totals = replica_sums(self.field.devices, self._launched(), self.chains)
+        return [Energy.of(self.values["beta"] * x) for x in totals]
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of all chains."""
@@ -267,11 +267,11 @@ class AdjointPlaquette(Monomial):
     def _launched(self, force: AlgebraField | None = None) -> list[SlabSums]:
         """Return sums that have begun, and add the forces if there is a field for them."""
         sums = [SlabSums(slab, 1, 1, scratch=self.title) for slab in self.field.slabs]
-        for n, one in enumerate(sums):
+        for n, slab_sums in enumerate(sums):
             values = {
-                "links": one.slab.buffer.address,
+                "links": slab_sums.slab.buffer.address,
                 "force": force.slabs[n].buffer.address if force else None,
                 "factor": self.values["beta"] if force else 0.0,
             }
-            one.launch(ADJOINT_PLAQUETTE, values)
+            slab_sums.launch(ADJOINT_PLAQUETTE, values)
         return sums

@@ -137,13 +137,13 @@ class PaperEnsemble:
 
     def values_within(self, folder: Path) -> dict[str, object]:
         """Return the values, with whatever measurements write besides tables in a folder."""
-        found = []
-        for one in self.parameters.measure:
-            known = options_of_observable(one.observable)
+        measurements = []
+        for measurement in self.parameters.measure:
+            declared = options_of_observable(measurement.observable)
             advice = "name a folder relative to that of the output, without '..'"
-            options = within(folder, known, one.options, one.observable, advice)
-            found.append(replace(one, options=options))
-        return {**self.values, "measure": found}
+            options = within(folder, declared, measurement.options, measurement.observable, advice)
+            measurements.append(replace(measurement, options=options))
+        return {**self.values, "measure": measurements}
 
     @property
     def folder(self) -> str:
@@ -190,9 +190,9 @@ def read_paper(path: Path) -> PaperCard:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UsageError(f"The card {path} cannot be read: {reason}.") from error
     words = {"paper", "title", "where"}
-    known = {*words, "read", "about", "shared", ENSEMBLES, SCANS, "entries"}
-    if unknown := content.keys() - known:
-        raise UsageError(f"Unknown key '{min(unknown)}' in {path}{nearest(min(unknown), known)}")
+    keys = {*words, "read", "about", "shared", ENSEMBLES, SCANS, "entries"}
+    if unknown := content.keys() - keys:
+        raise UsageError(f"Unknown key '{min(unknown)}' in {path}{nearest(min(unknown), keys)}")
     if missing := {*words, "entries"} - content.keys():
         raise UsageError(f"The card {path} lacks {in_words(sorted(missing))}.")
     shared = {key: content[key] for key in ("read",) if key in content}
@@ -237,11 +237,11 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
     shared = flat(_table(content, "shared"))
     ensembles: dict[str, PaperEnsemble] = {}
     for kind in (ENSEMBLES, SCANS):
-        for name, own in _table(content, kind).items():
-            if not isinstance(own, Mapping) or not NAME.fullmatch(name) or name in ensembles:
+        for name, table in _table(content, kind).items():
+            if not isinstance(table, Mapping) or not NAME.fullmatch(name) or name in ensembles:
                 raise ValueError(f"the ensemble '{name}' is no table, or its name is not possible")
-            folder = path.parent / str(own[RESULTS]) if own.get(RESULTS) is not None else None
-            values = shared | flat({key: x for key, x in own.items() if key != RESULTS})
+            folder = path.parent / str(table[RESULTS]) if table.get(RESULTS) is not None else None
+            values = shared | flat({key: x for key, x in table.items() if key != RESULTS})
             scan = kind == SCANS
             values = values if scan else named_values(values, {})
             ensembles[name] = PaperEnsemble(name, values, scan, folder)
@@ -249,10 +249,10 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
 
 
 def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = content.get(key, {})
-    if not isinstance(found, Mapping):
+    table = content.get(key, {})
+    if not isinstance(table, Mapping):
         raise ValueError(f"{key} is no table")
-    return found
+    return table
 
 
 def _check(card: PaperCard) -> None:
@@ -303,9 +303,9 @@ def _check_against(entry: Entry, card: PaperCard) -> None:
         raise ValueError(f"'{entry.name}' compares ensembles of one seed; give each its own")
 
 
-def _labels(one: PaperEnsemble) -> list[str]:
+def _labels(ensemble: PaperEnsemble) -> list[str]:
     """Return the labels of the averages of an ensemble."""
-    parameters = one.parameters
+    parameters = ensemble.parameters
     parameters.check_observables()
     columns = [OBSERVABLES[item.observable].columns for item in parameters.measure]
     columns.append(parameters.algorithm.columns)
@@ -323,29 +323,29 @@ def known_cards(folder: Path | None = None) -> dict[str, Path]:
         raise UsageError(f"There is no folder {folder} with cards of papers.")
     package = Path(__file__).resolve().parent
     inside = package / CARDS
-    own = inside if inside.is_dir() else package.parents[3] / "runs" / "papers"  # of a checkout
+    shipped = inside if inside.is_dir() else package.parents[3] / "runs" / "papers"  # of a checkout
     modules = [entry.load() for entry in entry_points(__name__.rpartition(".")[0])]
-    others = [Path(place) / CARDS for module in modules for place in module.__path__]
-    places = [own, *others, HERE, *([folder] if folder else [])]
-    found = {path.stem: path for place in places for path in sorted(place.glob("*.toml"))}
-    return dict(sorted(found.items()))
+    plugins = [Path(place) / CARDS for module in modules for place in module.__path__]
+    places = [shipped, *plugins, HERE, *([folder] if folder else [])]
+    cards = {path.stem: path for place in places for path in sorted(place.glob("*.toml"))}
+    return dict(sorted(cards.items()))
 
 
 def find_card(word: str, folder: Path | None = None) -> PaperCard:
     """Return the card with a name, of a paper, or at a path."""
-    known = known_cards(folder)
-    if word in known:
-        return read_paper(known[word])
+    cards = known_cards(folder)
+    if word in cards:
+        return read_paper(cards[word])
     if word.endswith(".toml"):
         return read_paper(Path(word))
     number = word.removeprefix("arXiv:").removeprefix("https://arxiv.org/abs/")
-    same = [x for x in map(read_paper, known.values()) if x.paper == number]
-    if len(same) > 1:
-        names = in_words([x.name for x in same], "or")
+    matches = [x for x in map(read_paper, cards.values()) if x.paper == number]
+    if len(matches) > 1:
+        names = in_words([x.name for x in matches], "or")
         raise UsageError(f"There are several cards of {number}; name one: {names}.")
-    if not same:
-        raise UsageError(f"There is no card of a paper '{word}'{nearest(word, known)}")
-    return same[0]
+    if not matches:
+        raise UsageError(f"There is no card of a paper '{word}'{nearest(word, cards)}")
+    return matches[0]
 
 
 LARGE_PULL = 2.5
@@ -422,8 +422,8 @@ class ComparedEntry:
     def published_text(self) -> str:
         """The published value with its error in brackets, with the digits of the card."""
         if self.against:
-            known = math.isfinite(self.published)
-            return with_error(self.published, self.published_error) if known else "—"
+            finite = math.isfinite(self.published)
+            return with_error(self.published, self.published_error) if finite else "—"
         text = as_published(self.published, self.published_error)
         return text if self.known else f"{text}, {UNREAD}"
 
@@ -516,12 +516,12 @@ class Comparison:
                 f"χ² = {self.chi2:.1f} for {len(self.pulls)} entries; spread of the pulls "
                 f"{self.spread:.2f}, largest {largest:+.1f}"
             )
-        for one in self.entries:
-            if one.note:
-                lines.append(f"{one.name}: {one.note}")
-            elif one.counted and abs(one.pull or 0) > LARGE_PULL:
+        for row in self.entries:
+            if row.note:
+                lines.append(f"{row.name}: {row.note}")
+            elif row.counted and abs(row.pull or 0) > LARGE_PULL:
                 lines.append(
-                    f"{one.name} differs by {abs(one.pull or 0):.1f} errors, which the card does "
+                    f"{row.name} differs by {abs(row.pull or 0):.1f} errors, which the card does "
                     "not explain"
                 )
         for used in self.ensembles:
@@ -547,8 +547,10 @@ class Comparison:
         """Write the comparison as JSON and as a table in CSV; return the files."""
         document, table = folder / f"{self.card}.json", folder / f"{self.card}.csv"
         content = self.values()
-        for one in content["ensembles"]:  # beside the comparison, wherever the folder goes
-            one["path"] = one["path"] if one["kept"] else os.path.relpath(one["path"], folder)
+        for ensemble in content["ensembles"]:  # beside the comparison, wherever the folder goes
+            ensemble["path"] = (
+                ensemble["path"] if ensemble["kept"] else os.path.relpath(ensemble["path"], folder)
+            )
         text = json.dumps(content, indent=1, ensure_ascii=False)
         write_file(document, f"{text}\n", COMPARISON)
         rows = io.StringIO()
@@ -567,15 +569,15 @@ def read_comparison(path: Path) -> Comparison:
     derived = ("pull", "chi2", "spread")
     try:
         content = parse_json(read_text(path, MAX_FILE))
-        for one in (content, *content["entries"]):
+        for record in (content, *content["entries"]):
             for key in derived:
-                one.pop(key, None)
-        for one in content["ensembles"]:
-            one["parameters"] = {key: str(value) for key, value in one["parameters"].items()}
+                record.pop(key, None)
+        for record in content["ensembles"]:
+            record["parameters"] = {key: str(value) for key, value in record["parameters"].items()}
         shared = {"read": content.pop("read")} if "read" in content else {}  # as of version 0.2
-        for one in content["entries"]:  # those of ensembles that could not be compared
+        for record in content["entries"]:  # those of ensembles that could not be compared
             for key in ("published", "published_error"):
-                one[key] = math.nan if one[key] is None else one[key]
+                record[key] = math.nan if record[key] is None else record[key]
         entries = [typed({**shared, **x}, ComparedEntry) for x in content.pop("entries")]
         used = [UsedEnsemble(**x) for x in content.pop("ensembles")]
         return Comparison(**content, entries=entries, ensembles=used)
@@ -610,13 +612,13 @@ def value_at(result: Any, keys: str) -> Any:
     return value
 
 
-def _next(found: Any, key: str | None, choice: str | None, wanted: str | None) -> Any:
+def _next(node: Any, key: str | None, choice: str | None, value: str | None) -> Any:
     """Return the element of a table or a list that a step names."""
     if key is not None:
-        return found[key]
-    if wanted is None:
-        return found[int(choice or "")]
-    return next(x for x in found if str(x[choice]) == wanted)
+        return node[key]
+    if value is None:
+        return node[int(choice or "")]
+    return next(x for x in node if str(x[choice]) == value)
 
 
 def number_with_error(result: Any, keys: str) -> tuple[float, float]:
@@ -629,11 +631,11 @@ def number_with_error(result: Any, keys: str) -> tuple[float, float]:
     return plain_number(value["value"], keys), plain_number(value["error"], keys)
 
 
-def plain_number(found: Any, keys: str) -> float:
+def plain_number(value: Any, keys: str) -> float:
     """Return what is at the end of a chain of keys as a number."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise GaugeError(f"'{keys}' is not a number in the result.")
-    return float(found)
+    return float(value)
 
 
 def result_file(folder: Path, stem: str, choices: Sequence[str]) -> Path:

@@ -45,16 +45,16 @@ LONGEST = 34
 """Number of characters after which the name of an entry is cut at an axis."""
 
 
-def draw_comparison(found: Comparison, path: Path) -> None:
+def draw_comparison(comparison: Comparison, path: Path) -> None:
     """Draw the entries that have a value, one below the other, and their pulls beside them.
 
     If all have an abscissa, values are drawn against it, and the pulls below; otherwise every entry
     has a line with our value relative to the published one.
     """
-    drawn = [entry for entry in found.entries if entry.pull is not None]
+    drawn = [entry for entry in comparison.entries if entry.pull is not None]
     if not drawn:
-        raise GaugeError(f"The comparison {found.card} has no value to draw yet.")
-    title = typeset(f"{found.paper}, {found.where}")
+        raise GaugeError(f"The comparison {comparison.card} has no value to draw yet.")
+    title = typeset(f"{comparison.paper}, {comparison.where}")
     if all(x.at is not None for x in drawn) and len({x.at for x in drawn}) > 1:
         _draw_against(drawn, path, title)
     else:
@@ -145,31 +145,33 @@ class _Work:
 
     def carry_out(self) -> None:
         """Carry out the ensembles, each within its share of the time that is left."""
-        left = [*self.card.ensembles.values()]
-        while left and not self.stopped:
-            limit = _seconds_of(_cost(left[0]), sum(map(_cost, left)), self.deadline)
-            one = left.pop(0)
-            begin = self._scan if one.scan else self._run
-            self.used[one.name], reason = begin(one, limit)
+        pending = [*self.card.ensembles.values()]
+        while pending and not self.stopped:
+            limit = _seconds_of(_cost(pending[0]), sum(map(_cost, pending)), self.deadline)
+            ensemble = pending.pop(0)
+            begin = self._scan if ensemble.scan else self._run
+            self.used[ensemble.name], reason = begin(ensemble, limit)
             if reason not in (None, TIME_LIMIT):
                 self.stopped = reason
 
-    def _options(self, one: PaperEnsemble, limit: float | None) -> dict[str, Any]:
+    def _options(self, ensemble: PaperEnsemble, limit: float | None) -> dict[str, Any]:
         """Return how and where an ensemble is carried out."""
         time_limit = {} if limit is None else {"time_limit": f"0:0:{max(1, round(limit))}"}
-        return {**self.execution, "output": self.path(one), **time_limit}
+        return {**self.execution, "output": self.path(ensemble), **time_limit}
 
-    def _run(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
-        options = self._options(one, limit)
-        run = generate(one.values_within(self.folder), progress=self.progress, **options)
+    def _run(self, ensemble: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
+        options = self._options(ensemble, limit)
+        run = generate(ensemble.values_within(self.folder), progress=self.progress, **options)
         values, updates = run.parameters.values(), run.parameters.updates
-        used = UsedEnsemble(one.name, str(run.path), values, False, run.sweep, updates)
+        used = UsedEnsemble(ensemble.name, str(run.path), values, False, run.sweep, updates)
         return used, run.stopped
 
-    def _scan(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
+    def _scan(
+        self, ensemble: PaperEnsemble, limit: float | None
+    ) -> tuple[UsedEnsemble, str | None]:
         """Carry out a scan, smaller lattices first, each within its share of the time."""
-        path = self.path(one)
-        members = ScanRequest.of({**one.values, "output": path}).scan().members()
+        path = self.path(ensemble)
+        members = ScanRequest.of({**ensemble.values, "output": path}).scan().members()
         costs: Counter[str] = Counter()
         for each in sorted(members, key=lambda member: member.parameters.lattice.sites):
             costs[str(each.parameters.lattice)] += _links(each.parameters)
@@ -177,21 +179,21 @@ class _Work:
         stopped = None
         for lattice in [*costs]:
             total = costs.total()
-            options = self._options(one, _seconds_of(costs.pop(lattice), total, end))
-            values = {**one.values_within(self.folder), "lattice": lattice}
+            options = self._options(ensemble, _seconds_of(costs.pop(lattice), total, end))
+            values = {**ensemble.values_within(self.folder), "lattice": lattice}
             result = scan(values, progress=self.progress, **options)
             stopped = result.stopped or stopped
             if result.stopped not in (None, TIME_LIMIT):
                 break
         updates = sum(each.parameters.updates for each in members)
         sweeps = [open_run(each.run.path).sweep for each in members if each.run.exists()]
-        parameters = one.parameters.values()
-        used = UsedEnsemble(one.name, path, parameters, False, sum(sweeps), updates)
+        parameters = ensemble.parameters.values()
+        used = UsedEnsemble(ensemble.name, path, parameters, False, sum(sweeps), updates)
         return used, stopped
 
-    def path(self, one: PaperEnsemble) -> str:
+    def path(self, ensemble: PaperEnsemble) -> str:
         """Return the run directory of an ensemble, which all cards share."""
-        return str(ensemble_path(self.folder, one))
+        return str(ensemble_path(self.folder, ensemble))
 
     def compared(self, entry: Entry) -> ComparedEntry:
         """Return an entry beside our value; its note says why there is none."""
@@ -199,8 +201,8 @@ class _Work:
             ours, error, systematic = self.number(entry)
             if entry.against:
                 options = entry.against_options or entry.options
-                other = replace(entry, ensemble=entry.against, options=options)
-                value, *errors = self.number(other)
+                reference = replace(entry, ensemble=entry.against, options=options)
+                value, *errors = self.number(reference)
                 entry = replace(entry, published=value, error=math.hypot(*errors))
         except GaugeError as problem:
             return _beside(entry, problem=problem)
@@ -208,26 +210,31 @@ class _Work:
 
     def number(self, entry: Entry) -> tuple[float, float, float]:
         """Return our value with its errors."""
-        one = self.card.ensembles[entry.ensemble]
+        ensemble = self.card.ensembles[entry.ensemble]
         if entry.ensemble not in self.used:
             raise GaugeError(f"The ensemble {entry.ensemble} was not begun.")
         if entry.average:
-            averages = open_run(self.path(one)).averages
+            averages = open_run(self.path(ensemble)).averages
             if entry.average not in averages:
                 raise GaugeError(f"The run has no average '{entry.average}' yet.")
             average = averages[entry.average]
             if not math.isfinite(average.error):
                 raise GaugeError(f"The error of '{entry.average}' is not known yet.")
             return average.value, average.error, 0.0
-        return _of_result(self._fitted(one, entry), entry)
+        return _of_result(self._fitted(ensemble, entry), entry)
 
-    def _fitted(self, one: PaperEnsemble, entry: Entry) -> Any:
+    def _fitted(self, ensemble: PaperEnsemble, entry: Entry) -> Any:
         """Return the result of a fit, which is carried out once for all entries that need it."""
-        key = (one.name, entry.fit, repr(sorted(entry.options.items())))
+        key = (ensemble.name, entry.fit, repr(sorted(entry.options.items())))
         if key not in self.results:
-            file = self.folder / f"{self.card.name}_{one.name}_{entry.fit}_{len(self.results)}.json"
+            file = (
+                self.folder
+                / f"{self.card.name}_{ensemble.name}_{entry.fit}_{len(self.results)}.json"
+            )
             try:
-                next(fit_all(entry.fit, [ensemble_path(self.folder, one)], entry.options, file))
+                next(
+                    fit_all(entry.fit, [ensemble_path(self.folder, ensemble)], entry.options, file)
+                )
                 self.results[key] = _result(file)
             except GaugeError as error:
                 self.results[key] = error
@@ -240,9 +247,9 @@ ENSEMBLE_FOLDER = "ensembles"
 """Folder of the run directories in the folder of comparisons."""
 
 
-def ensemble_path(output: Path, one: PaperEnsemble) -> Path:
+def ensemble_path(output: Path, ensemble: PaperEnsemble) -> Path:
     """Return the run directory of an ensemble in the folder of comparisons."""
-    return output / ENSEMBLE_FOLDER / one.folder
+    return output / ENSEMBLE_FOLDER / ensemble.folder
 
 
 def reproduce(
@@ -259,9 +266,9 @@ def reproduce(
     comparison is written into the folder as JSON and CSV, and drawn if Matplotlib is installed.
     """
     folder = make_folder(output / ENSEMBLE_FOLDER)
-    given = {name: value for name, value in execution.items() if value is not None}
+    settings = {name: value for name, value in execution.items() if value is not None}
     deadline = None if budget is None else time.monotonic() + budget
-    work = _Work(card, output, given, progress, deadline)
+    work = _Work(card, output, settings, progress, deadline)
     try:
         work.carry_out()
     except BaseException:
@@ -291,13 +298,13 @@ def compare_kept(card: PaperCard) -> Comparison:
         )
     entries = []
     for entry in card.entries:
-        one = card.ensembles[entry.ensemble]
+        ensemble = card.ensembles[entry.ensemble]
         try:
             if entry.ensemble not in used or not entry.fit:
                 raise GaugeError("There is no kept result.")
-            file = result_file(folders[one.name], Path(FITS[entry.fit].file).stem, [*FITS])
+            file = result_file(folders[ensemble.name], Path(FITS[entry.fit].file).stem, [*FITS])
             result = _result(file)
-            _check_ensemble(result, one)
+            _check_ensemble(result, ensemble)
             entries.append(_beside(entry, *_of_result(result, entry)))
         except UsageError:
             raise
@@ -335,29 +342,29 @@ def _beside(
     return ComparedEntry(*names, ours, error, systematic, entry.at, note, entry.read, entry.against)
 
 
-def _kept(one: PaperEnsemble, folder: Path) -> UsedEnsemble:
+def _kept(ensemble: PaperEnsemble, folder: Path) -> UsedEnsemble:
     """Return the use of kept results, after a check that they are of this ensemble."""
     run = Run(folder)
-    parameters = run.read()[0] if run.exists() else one.parameters
-    mine, theirs = one.parameters.fixed(), parameters.fixed()
+    parameters = run.read()[0] if run.exists() else ensemble.parameters
+    mine, theirs = ensemble.parameters.fixed(), parameters.fixed()
     fixed = {*mine, *theirs} - IGNORED
     if different := sorted(key for key in fixed if mine.get(key) != theirs.get(key)):
         raise UsageError(
-            f"The results in {folder} are of another ensemble than the card's {one.name}: "
+            f"The results in {folder} are of another ensemble than the card's {ensemble.name}: "
             f"{', '.join(different)} differ."
         )
-    return UsedEnsemble(one.name, f"results/{folder.name}", parameters.values(), True)
+    return UsedEnsemble(ensemble.name, f"results/{folder.name}", parameters.values(), True)
 
 
-def _check_ensemble(result: Any, one: PaperEnsemble) -> None:
+def _check_ensemble(result: Any, ensemble: PaperEnsemble) -> None:
     """Refuse a result that says that it is of another ensemble."""
     stated = result.get("ensemble") if isinstance(result, dict) else None
     stated = stated if isinstance(stated, dict) else {}
-    for key, value in one.parameters.values().items():
-        if not (one.scan and key in VARYING) and str(stated.get(key, value)) != str(value):
+    for key, value in ensemble.parameters.values().items():
+        if not (ensemble.scan and key in VARYING) and str(stated.get(key, value)) != str(value):
             raise UsageError(
-                f"The results in {one.results} are of {key} = {stated[key]}, and the card's "
-                f"{one.name} has {value}."
+                f"The results in {ensemble.results} are of {key} = {stated[key]}, and the card's "
+                f"{ensemble.name} has {value}."
             )
 
 
@@ -365,12 +372,12 @@ VARYING = ("beta", "lattice")
 """Parameters that differ between the runs of a scan."""
 
 
-def _cost(one: PaperEnsemble) -> float:
+def _cost(ensemble: PaperEnsemble) -> float:
     """Return a rough measure of the time that the rest of an ensemble takes: links and colours."""
-    if one.scan:
-        members = ScanRequest.of(one.values).scan().members()
+    if ensemble.scan:
+        members = ScanRequest.of(ensemble.values).scan().members()
         return 1.0 + sum(_links(each.parameters) for each in members)
-    return 1.0 + _links(one.parameters)
+    return 1.0 + _links(ensemble.parameters)
 
 
 def _links(parameters: Parameters) -> int:

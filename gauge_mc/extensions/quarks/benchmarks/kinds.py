@@ -121,45 +121,47 @@ def _table(first: str, headings: Iterable[str]) -> Table:
     return table
 
 
-def chiral_report(found: ChiralTime) -> list[Any]:
+def chiral_report(timing: ChiralTime) -> list[Any]:
     """Return the tables of the sign function."""
     kernels = _table("lattice", ("vectors", "hop\nns/site", "H\nns/site", "ratio"))
-    for kernel in found.kernels:
+    for kernel in timing.kernels:
         times = (kernel.hop_ns, kernel.kernel_ns, kernel.ratio)
         kernels.add_row(kernel.lattice, f"{kernel.vectors}", *(f"{value:.4g}" for value in times))
     headings = "error", "size", "modes", "steps", "ns per\nstep", "part\nof H", "time", "model"
     signs = _table("sign\nfunction", headings)
-    for sign in found.signs:
+    for sign in timing.signs:
         row = (f"{sign.accuracy:g}", str(sign.size), str(sign.modes), str(sign.steps))
         values = (f"{sign.ns_per_step:.4g}", f"{sign.share:.0%}")
         ratios = (f"{sign.measured:.3g}", f"{sign.model:.3g}")
         several = f" ×{sign.vectors}" if sign.vectors > 1 else ""
         signs.add_row(sign.approximation + several, *row, *values, *ratios)
-    what = f"sign function of overlap quarks, {found.group.upper()} {found.lattice}"
+    title = f"sign function of overlap quarks, {timing.group.upper()} {timing.lattice}"
     modes = (
-        f"a projected mode takes {found.ns_per_mode:.3g} ns per site; times are those per site "
+        f"a projected mode takes {timing.ns_per_mode:.3g} ns per site; times are those per site "
         f"and vector, and ×n says that n are computed at once"
     )
-    return [f"{what} on {found.device}, double precision", kernels, signs, modes]
+    return [f"{title} on {timing.device}, double precision", kernels, signs, modes]
 
 
-def hopping_report(found: QuarksTime) -> list[Any]:
+def hopping_report(timing: QuarksTime) -> list[Any]:
     """Return the table of hopping terms."""
-    registers = any(hop.registers is not None for hop in found.hops)
+    registers = any(hop.registers is not None for hop in timing.hops)
     headings = ["reals\nper link", "vectors", "TFLOP/s", "GB/s", "of a copy"]
     table = _table("spinors and links", headings + ["regs", "spill"] * registers)
-    for hop in found.hops:
+    for hop in timing.hops:
         row = [hop.storage, str(hop.reals), str(hop.vectors), f"{hop.tflops:.3g}"]
         row += [f"{hop.gb_per_s:.4g}", f"{hop.share:.0%}"]
         row += ["–" if n is None else str(n) for n in (hop.registers, hop.spilled)] * registers
         table.add_row(*row)
-    what = f"hopping term on one parity, {found.group.upper()} {found.lattice} on {found.device}"
-    return [f"{what}; copy {found.copy_gb_per_s:.4g} GB/s", table]
+    title = (
+        f"hopping term on one parity, {timing.group.upper()} {timing.lattice} on {timing.device}"
+    )
+    return [f"{title}; copy {timing.copy_gb_per_s:.4g} GB/s", table]
 
 
-def operator_report(found: OperatorTime) -> list[Any]:
+def operator_report(timing: OperatorTime) -> list[Any]:
     """Return the table of an operator and its solvers."""
-    parts = found.parts
+    parts = timing.parts
     table = _table("", [part.storage for part in parts])
     rows = {
         "hopping term, TFLOP/s": [f"{part.hop_tflops:.3g}" for part in parts],
@@ -172,22 +174,22 @@ def operator_report(found: OperatorTime) -> list[Any]:
         "operator, TFLOP/s": [f"{part.operator_tflops:.3g}" for part in parts],
     }
     for number, first in enumerate(parts[0].solvers):
-        own = [part.solvers[number] for part in parts]
+        solvers = [part.solvers[number] for part in parts]
         rows |= {
-            f"iteration of {first.solver}, ms": [f"{1e3 * x.iteration_s:.4g}" for x in own],
-            f"{first.solver}: operators in it": [f"{x.operators:.0%}" for x in own],
-            f"{first.solver}: launches": [str(x.launches or "–") for x in own],
-            f"{first.solver}: MB moved": [f"{x.iteration_bytes / 1e6:.4g}" for x in own],
-            f"{first.solver}: GB/s": [f"{x.gb_per_s:.4g}" for x in own],
-            f"{first.solver}: TFLOP/s": [f"{x.tflops:.3g}" for x in own],
+            f"iteration of {first.solver}, ms": [f"{1e3 * x.iteration_s:.4g}" for x in solvers],
+            f"{first.solver}: operators in it": [f"{x.operators:.0%}" for x in solvers],
+            f"{first.solver}: launches": [str(x.launches or "–") for x in solvers],
+            f"{first.solver}: MB moved": [f"{x.iteration_bytes / 1e6:.4g}" for x in solvers],
+            f"{first.solver}: GB/s": [f"{x.gb_per_s:.4g}" for x in solvers],
+            f"{first.solver}: TFLOP/s": [f"{x.tflops:.3g}" for x in solvers],
         }
-        if all(x.together_tflops for x in own):
-            name = f"{first.solver}: TFLOP/s of {found.columns} vectors"
-            rows[name] = [f"{x.together_tflops:.3g}" for x in own]
+        if all(x.together_tflops for x in solvers):
+            name = f"{first.solver}: TFLOP/s of {timing.columns} vectors"
+            rows[name] = [f"{x.together_tflops:.3g}" for x in solvers]
     for name, values in rows.items():
         table.add_row(name, *values)
-    where = f"{found.group.upper()} {found.lattice} on {found.device}"
-    return [f"{found.operator}: {where}; copy {found.copy_gb_per_s:.4g} GB/s", table]
+    where = f"{timing.group.upper()} {timing.lattice} on {timing.device}"
+    return [f"{timing.operator}: {where}; copy {timing.copy_gb_per_s:.4g} GB/s", table]
 
 
 RHO = 1.4
@@ -253,10 +255,10 @@ class ChiralTime(BenchResult):
 
 def smaller_lattices(lattice: Lattice) -> list[Lattice]:
     """Return a lattice and those with half its extents, as long as they are even and not tiny."""
-    found = [lattice]
-    while all(n % 4 == 0 and n // 2 >= LEAST_EXTENT for n in found[-1].extents):
-        found.append(Lattice(*(n // 2 for n in found[-1].extents)))
-    return found
+    lattices = [lattice]
+    while all(n % 4 == 0 and n // 2 >= LEAST_EXTENT for n in lattices[-1].extents):
+        lattices.append(Lattice(*(n // 2 for n in lattices[-1].extents)))
+    return lattices
 
 
 def chiral_time(bench: Bench) -> ChiralTime:
@@ -324,9 +326,9 @@ def _sign_time(
 
 def _random_vectors(field: Field, count: int) -> SpinorField:
     """Return so many equal random vectors."""
-    vectors, one = SpinorField.empty(field, count=count), random_vector(SpinorField.empty(field))
+    vectors, vector = SpinorField.empty(field, count=count), random_vector(SpinorField.empty(field))
     for n in range(count):
-        vectors.copy(one, to=n)
+        vectors.copy(vector, to=n)
     return vectors
 
 

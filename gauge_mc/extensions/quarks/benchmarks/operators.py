@@ -178,9 +178,9 @@ class TimedOperator(OptionItem):
                 f"{in_words(dirac_operators(), 'or')}."
             )
         usual = {option.name: option.usual for option in self.options()}
-        own = {OPERATOR.name, self._number, *(p.name for p in self.operator_class.parameters)}
+        names = {OPERATOR.name, self._number, *(p.name for p in self.operator_class.parameters)}
         for name, value in self.values.items():
-            if name not in own and value != usual[name]:
+            if name not in names and value != usual[name]:
                 raise UsageError(
                     f"The operator {self.operator} has no parameter {name}; leave it out."
                 )
@@ -291,19 +291,19 @@ class OperatorTime(BenchResult):
     @property
     def rates(self) -> dict[str, Rate]:
         """The operations per second of hopping terms; see `BenchResult`."""
-        found = {}
+        measured = {}
         for part in self.parts:
-            known: dict[str, tuple[float | None, float | None]] = {
+            speeds: dict[str, tuple[float | None, float | None]] = {
                 "hopping term": (part.hop_tflops, part.hop_tflops / part.share),
                 "operator": (part.operator_tflops, None),
             }
             for solver in part.solvers:
-                known[solver.solver] = solver.tflops, None
-                known[f"{solver.solver} of {self.columns} vectors"] = solver.together_tflops, None
-            for name, (value, limit) in known.items():
+                speeds[solver.solver] = solver.tflops, None
+                speeds[f"{solver.solver} of {self.columns} vectors"] = solver.together_tflops, None
+            for name, (value, limit) in speeds.items():
                 if value:
-                    found[f"{name}, {part.storage}"] = Rate(value, limit, part.storage)
-        return found
+                    measured[f"{name}, {part.storage}"] = Rate(value, limit, part.storage)
+        return measured
 
 
 def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
@@ -314,13 +314,13 @@ def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
     bench = bench.of(1 + len(STORAGES))
     copy = bench.copy()
     field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
-    made = operator.made(field)
-    sources = _source(made, 1), _columns(made)
+    dirac = operator.made(field)
+    sources = _source(dirac, 1), _columns(dirac)
     parts = []
     for storage in STORAGES.values():
         bench.begin(f"{operator.operator}, {storage.name} precision")
-        parts.append(_parts(bench, made, operator, storage, copy, sources))
-    group, form = field.group, (operator.description, made.fifth or 1, field.group.components)
+        parts.append(_parts(bench, dirac, operator, storage, copy, sources))
+    group, form = field.group, (operator.description, dirac.fifth or 1, field.group.components)
     flops, columns = flops_per_site(group.colours), SPINS * group.colours
     return OperatorTime(*bench.heading, *form, copy / 1e9, flops, columns, parts)
 
@@ -355,8 +355,8 @@ def _parts(
     hop = rate * flops / 1e12, rate * moved / 1e9, moved, rate * moved / copy
     wilson, rest = sites * flops / wilson_s / 1e12, max(0.0, 1 - 2 * hop_s / operator_s)
     tflops = 2 * sites * extent * flops / operator_s / 1e12
-    how = storage, sources, seconds
-    solvers = [_iteration(bench, operator, timed, kind, *how) for kind in SOLVERS.values()]
+    timing = storage, sources, seconds
+    solvers = [_iteration(bench, operator, timed, kind, *timing) for kind in SOLVERS.values()]
     return OperatorParts(storage.name, *hop, wilson, hop_s, operator_s, rest, tflops, solvers)
 
 
@@ -389,11 +389,11 @@ def _iteration(
 
     `applications` are the times of the operators; see `_applications`.
     """
-    field, (one, columns) = operator.field, sources
+    field, (source, columns) = operator.field, sources
     flops = 4 * field.lattice.sites / 2 * flops_per_site(field.group.colours)
     reduced = operator.reduced(kind.uses_adjoint, storage.name)
     both_s = sum(applications[kind.uses_adjoint, x] for x in (False, kind.uses_adjoint))
-    iteration_s = _iteration_seconds(kind, operator, storage.name, one, bench.seconds)
+    iteration_s = _iteration_seconds(kind, operator, storage.name, source, bench.seconds)
     together_s = together = None
     if columns is not None:
         together_s = _iteration_seconds(kind, operator, storage.name, columns, bench.seconds)
@@ -422,18 +422,18 @@ def _columns(operator: DiracOperator) -> SpinorField | None:
     field, devices = operator.field, operator.field.devices
     vectors = SPINS * field.group.colours
     spinors = SOLVER_FIELDS * vectors * field.lattice.sites // 2
-    needed = spinors * storage_of("double").bytes(2 * vectors)
+    required = spinors * storage_of("double").bytes(2 * vectors)
     free = [device.free_bytes() for device in devices.devices]
     shared = devices.devices[0].in_host_memory
-    there = free[0] if shared else sum(free) * devices.processes.size
-    return None if operator.fifth or needed > there else _source(operator, vectors)
+    available = free[0] if shared else sum(free) * devices.processes.size
+    return None if operator.fifth or required > available else _source(operator, vectors)
 
 
 def _source(operator: DiracOperator, vectors: int) -> SpinorField:
     """Return random vectors; see `SpinorField.put_equal_slices`."""
-    made = SpinorField.empty(operator.field, count=vectors, fifth=operator.fifth)
-    made.put_equal_slices()
-    return made
+    source = SpinorField.empty(operator.field, count=vectors, fifth=operator.fifth)
+    source.put_equal_slices()
+    return source
 
 
 def _iteration_seconds(
@@ -452,12 +452,12 @@ def _iteration_seconds(
         return time.perf_counter() - began
 
     timed(FEW), timed(MANY)  # which loads kernels and records launches
-    found: list[float] = []
+    samples: list[float] = []
     ended = time.perf_counter() + seconds
-    while len(found) < LEAST_TIMES or devices.processes.broadcast(time.perf_counter() < ended):
+    while len(samples) < LEAST_TIMES or devices.processes.broadcast(time.perf_counter() < ended):
         few, many = timed(FEW), timed(MANY)
-        found.append((many - few) / (MANY - FEW))
-    return statistics.median(found)
+        samples.append((many - few) / (MANY - FEW))
+    return statistics.median(samples)
 
 
 def launches_per_iteration(

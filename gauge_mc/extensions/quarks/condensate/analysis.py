@@ -205,16 +205,16 @@ def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
     mean = estimate(*single)
     both = [*zip(pairs, single, strict=True)]
     series = [volume * (pair - 2 * mean.value * x) for pair, x in both]
-    known = estimate(*series)
+    change = estimate(*series)
     bias = mean.error**2 if math.isfinite(mean.error) else 0.0
-    length = bin_length(sum(map(len, chains)), max(mean.tau_int, known.tau_int))
+    length = bin_length(sum(map(len, chains)), max(mean.tau_int, change.tau_int))
 
     def variance(means: Array) -> Array:
         return np.asarray(volume * (means[..., 0] - means[..., 1] ** 2))
 
     value, error = jackknifed([np.stack(x, axis=1) for x in both], length, variance)
-    larger = max(error, known.error) if math.isfinite(error) else known.error
-    return replace(known, value=value + volume * bias, error=larger), series
+    larger = max(error, change.error) if math.isfinite(error) else change.error
+    return replace(change, value=value + volume * bias, error=larger), series
 
 
 def condensates(
@@ -247,16 +247,16 @@ def _condensate(quark: Quark, values: Mapping[str, Array]) -> CondensateResult:
 def _susceptibility(
     quark: Quark, values: Mapping[str, Array], volume: int, flavours: int
 ) -> ChiralSusceptibility:
-    connected, whole, apart = -values["connected"].mean(axis=1), None, None
+    connected, total, apart = -values["connected"].mean(axis=1), None, None
     if values["scalar"].shape[1] > 1:
         apart, (series,) = disconnected(values["scalar"], volume=volume)
-        whole = estimate(flavours**2 * series + flavours * connected)
+        total = estimate(flavours**2 * series + flavours * connected)
         # The error of the jackknife counts as much as in the disconnected part.
-        error = max(whole.error, flavours**2 * apart.error)
+        error = max(total.error, flavours**2 * apart.error)
         value = flavours**2 * apart.value + flavours * float(connected.mean())
-        whole = replace(whole, value=value, error=error)
+        total = replace(total, value=value, error=error)
     pion = estimate(values["pion"].mean(axis=1))
-    return ChiralSusceptibility(*_measured(quark), apart, estimate(connected), whole, pion)
+    return ChiralSusceptibility(*_measured(quark), apart, estimate(connected), total, pion)
 
 
 def _measured(quark: Quark) -> tuple[float, float | None, float | None]:
@@ -270,13 +270,13 @@ def _lines(table: CondensateTable, kappa_c: float | None) -> list[CondensateLine
     """
     lines = []
     for mu in dict.fromkeys(value.mu for value in table.values):
-        own = [value for value in table.values if value.mu == mu]
-        massive = any(x.m for x in own)
-        if len(own) < 2 or not (massive or kappa_c):
+        quarks = [value for value in table.values if value.mu == mu]
+        massive = any(x.m for x in quarks)
+        if len(quarks) < 2 or not (massive or kappa_c):
             continue
         zero = 0 if massive or not kappa_c else 1 / (2 * kappa_c)
-        x = np.array([x.m if massive else 1 / (2 * x.kappa) - zero for x in own])
-        data = np.stack([table.values[x]["scalar"].mean(axis=1) for x in own], axis=1)
+        x = np.array([x.m if massive else 1 / (2 * x.kappa) - zero for x in quarks])
+        data = np.stack([table.values[x]["scalar"].mean(axis=1) for x in quarks], axis=1)
         lines.append(_line(mu, x, data))
     return lines
 
@@ -289,14 +289,14 @@ def _line(mu: float, x: Array, data: Array) -> CondensateLine:
     return CondensateLine(mu or None, intercept, slope, chi2, expected, p_value, points)
 
 
-def _cautions(found: Sequence[CondensateResult], sources: int) -> list[str]:
+def _cautions(results: Sequence[CondensateResult], sources: int) -> list[str]:
     """Return cautions about the number of sources."""
     if sources == 1:
         return [
             "With one source the noise cannot be told from the fluctuations of the links, and the "
             "disconnected susceptibility is not known; measure with more --sources."
         ]
-    if any((x.noise_error or 0) ** 2 > NOISY * x.condensate.error**2 for x in found):
+    if any((x.noise_error or 0) ** 2 > NOISY * x.condensate.error**2 for x in results):
         return [
             "Most of the error of the condensate is noise of the sources: measure with more "
             "--sources, or divide them by more with --dilute."
@@ -345,9 +345,9 @@ class CondensateFitResult(DataResult[CondensateResults]):
         every = zip(self.found.quarks, self.found.susceptibilities, strict=True)
         first, second = min(every, key=lambda pair: pair[0].heaviness)
         where = first.where if len(self.found.quarks) > 1 else ""
-        own = ("condensate", "twisted") if first.twisted else ("condensate",)
+        names = ("condensate", "twisted") if first.twisted else ("condensate",)
         return [
-            *(quoted_field(first, name, None, where) for name in own),
+            *(quoted_field(first, name, None, where) for name in names),
             *(quoted_field(second, name, None, where) for name in ("disconnected", "total")),
         ]
 
@@ -402,13 +402,13 @@ def condensate_picture(table: CondensateTable, fitted: CondensateResults) -> Pic
     """
     marks: list[Mark] = []
     for n, quark in enumerate(fitted.quarks):
-        values, own = table.values[quark.quark]["scalar"], look(n)
+        values, style = table.values[quark.quark]["scalar"], look(n)
         sources = values.shape[1]
         error = values.std(axis=1, ddof=1) / np.sqrt(sources) if sources > 1 else None
         y, text = values.mean(axis=1), typeset(quark.where)
-        marks.append(Symbols(table.sweeps, y, error, style=own, text=text))
+        marks.append(Symbols(table.sweeps, y, error, style=style, text=text))
         ends = float(table.sweeps[0]), float(table.sweeps[-1])
-        marks.append(Stroke.plateau(ends, quark.condensate, {"color": own["color"]}))
+        marks.append(Stroke.plateau(ends, quark.condensate, {"color": style["color"]}))
     quantity = r"$-\langle\bar\psi\psi\rangle$"
     frames = [Frame(marks, "update", quantity)]
     for n, line in enumerate(fitted.lines):

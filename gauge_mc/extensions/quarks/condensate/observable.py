@@ -172,13 +172,13 @@ class Condensate(QuarkObservable):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Condensate:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        given = check_options(cls.options, options, cls.name)
-        own = {x.name: given.pop(x.name, x.usual) for x in OWN_OPTIONS}
-        noise = own[NOISE_OPTION.name] or defaults.NOISE
+        values = check_options(cls.options, options, cls.name)
+        settings = {x.name: values.pop(x.name, x.usual) for x in OWN_OPTIONS}
+        noise = settings[NOISE_OPTION.name] or defaults.NOISE
         NOISES.check(noise, NOISE_OPTION.flag)
-        dilution = dilution_of(own[DILUTE.name] or UNDILUTED)
-        numbers = own[SOURCES_OPTION.name], dilution, own[NOISE_SEED.name]
-        return cls(Quarks.of_options(lattice, cls.name, given), noise, *numbers)
+        dilution = dilution_of(settings[DILUTE.name] or UNDILUTED)
+        numbers = settings[SOURCES_OPTION.name], dilution, settings[NOISE_SEED.name]
+        return cls(Quarks.of_options(lattice, cls.name, values), noise, *numbers)
 
     @classmethod
     def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
@@ -215,8 +215,8 @@ class Condensate(QuarkObservable):
     @property
     def rehearsed(self) -> Condensate | None:
         """The same with one source, for whose solutions memory is needed; see `rehearsed`."""
-        found = super().rehearsed
-        return replace(found, sources=1) if found else None
+        rehearsal = super().rehearsed
+        return replace(rehearsal, sources=1) if rehearsal else None
 
     def _noise_sources(self, digest: int) -> list[NoiseSource]:
         """Return the sources on a configuration, with as many vectors as a point has at most."""
@@ -249,8 +249,8 @@ class Condensate(QuarkObservable):
         }
         quarks = replace(self.solved, sources=tuple(sources))
         each = zip(sources, solutions(quarks, field, solves), strict=True)
-        for source, (_, found) in each:
-            sums = _traces(source, found, field)
+        for source, (_, solved) in each:
+            sums = _traces(source, solved, field)
             for quark in self.quarks.kinds:
                 totals[source.number, quark] += sums[quark] / field.lattice.sites
         for (n, quark), values in totals.items():
@@ -259,18 +259,18 @@ class Condensate(QuarkObservable):
 
 
 def _traces(
-    source: NoiseSource, found: Mapping[Quark, QuarkSolution], field: Field
+    source: NoiseSource, solved: Mapping[Quark, QuarkSolution], field: Field
 ) -> dict[Quark, NDArray[np.float64]]:
     """Return estimates of the traces, as in the columns of the table, from parts of a source."""
     eta = SpinorField.empty(field, PRECISION, len(source.parts))
     source.fill(eta, field)
     signs, traces = np.array([part.chirality for part in source.parts]), {}
     turned = eta.like()  # gamma_5 psi
-    for quark, solution in found.items():
+    for quark, solution in solved.items():
         psi, scale = solution.propagator.columns, solution.propagator.normalisation
         CombineChiralities(turned, psi)(0, 0, 0, 1)
         first = Multiply(psi, eta)()
-        adjoint = found[quark._replace(mu=-quark.mu + 0.0)].propagator.columns
+        adjoint = solved[quark._replace(mu=-quark.mu + 0.0)].propagator.columns
         squared = Multiply(turned, adjoint)().mixed.real
         real, imaginary = first.mixed.real, first.mixed.imag
         linear = (real, imaginary, signs * real, signs * imaginary)

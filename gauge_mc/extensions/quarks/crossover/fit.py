@@ -133,8 +133,8 @@ def series_of_points(
     pairs = [
         (point.x, getattr(point, field)) for point in points if (point.lattice, point.at) == curve
     ]
-    known = [(x, y) for x, y in pairs if y and math.isfinite(y.error) and y.error > 0]
-    return np.array([x for x, _ in known]), [x for _, x in known]
+    measured = [(x, y) for x, y in pairs if y and math.isfinite(y.error) and y.error > 0]
+    return np.array([x for x, _ in measured]), [x for _, x in measured]
 
 
 def peaks_of(points: Sequence[CrossoverPoint]) -> tuple[list[SusceptibilityPeak], list[str]]:
@@ -320,11 +320,11 @@ class CrossoverRun:
         """
         coupling = Coupling.of_metadata(self.header)
         action = {c.name: coupling.action.values.get(c.name) for c in couplings()}
-        found = {"beta": coupling.beta, **{k: v for k, v in action.items() if v is not None}}
+        parameters = {"beta": coupling.beta, **{k: v for k, v in action.items() if v is not None}}
         for n, quark in enumerate(self.quarks, 1):
-            own = {**quark.couplings, IMAGINARY_MU.name: quark.imaginary_mu}
-            found |= {f"{name}{n if n > 1 else ''}": value for name, value in own.items()}
-        return found
+            values = {**quark.couplings, IMAGINARY_MU.name: quark.imaginary_mu}
+            parameters |= {f"{name}{n if n > 1 else ''}": value for name, value in values.items()}
+        return parameters
 
 
 def read_crossover_runs(folder: Path, extent: int | None = None) -> list[CrossoverRun]:
@@ -344,8 +344,8 @@ def read_crossover_runs(folder: Path, extent: int | None = None) -> list[Crossov
             continue
         if crossover_runs:
             both = crossover_runs[0].header, run.header
-            first, own = ({key: x.get(key, "") for key in shared_keys()} for x in both)
-            check_equal(first, own, path)
+            first, header = ({key: x.get(key, "") for key in shared_keys()} for x in both)
+            check_equal(first, header, path)
         crossover_runs.append(run)
     if not crossover_runs:
         raise GaugeError(
@@ -382,26 +382,26 @@ def parameters_of(
             f"The runs in {folder} differ in {in_words(distinct)}; say with --over {distinct[0]} "
             "which of them is varied along a curve."
         )
-    chosen = over or distinct[0]
-    return chosen, [name for name in distinct if series[name] != series[chosen]]
+    axis = over or distinct[0]
+    return axis, [name for name in distinct if series[name] != series[axis]]
 
 
 def crossover_points(
-    runs: Sequence[CrossoverRun], over: str, others: Sequence[str], skip: Skip
+    runs: Sequence[CrossoverRun], over: str, names: Sequence[str], skip: Skip
 ) -> list[CrossoverPoint]:
     """Return what was measured, by lattice, other numbers and `over`, all chains together."""
     groups: dict[tuple[Lattice, tuple[float, ...], float], list[CrossoverRun]] = {}
     for run in runs:
-        rest = tuple(run.numbers.get(name, 0.0) for name in others)
+        rest = tuple(run.numbers.get(name, 0.0) for name in names)
         key = Lattice.parse(run.header["lattice"]), rest, run.numbers.get(over, 0.0)
         groups.setdefault(key, []).append(run)
     order = sorted(groups, key=lambda key: (key[0].sites, str(key[0]), *key[1:]))
-    return [_point(key, others, groups[key], skip) for key in order]
+    return [_point(key, names, groups[key], skip) for key in order]
 
 
 def _point(
     key: tuple[Lattice, tuple[float, ...], float],
-    others: Sequence[str],
+    names: Sequence[str],
     runs: Sequence[CrossoverRun],
     skip: Skip,
 ) -> CrossoverPoint:
@@ -418,7 +418,7 @@ def _point(
         condensate = estimate(*(scalar.mean(axis=1) for scalar in scalars))
         if min(scalar.shape[1] for scalar in scalars) > 1:
             chi, _ = disconnected(*scalars, volume=lattice.sites)
-    at = ", ".join(f"{name} = {value:.12g}" for name, value in zip(others, rest, strict=True))
+    at = ", ".join(f"{name} = {value:.12g}" for name, value in zip(names, rest, strict=True))
     return CrossoverPoint(str(lattice), at or None, x, modulus, phase, chi_loop, condensate, chi)
 
 
@@ -432,13 +432,13 @@ def _scalar(run: CrossoverRun, path: Path, last: int) -> Array:
     values = read_condensates(path, last).values
     numbers = [quark.values for quark in run.quarks[:1]]
     dynamical = [Quark(number.get("kappa") or 0.0, number.get("mu") or 0.0) for number in numbers]
-    chosen = [value for value in values if value in dynamical] or [*values]
-    if len(chosen) > 1:
+    quarks = [value for value in values if value in dynamical] or [*values]
+    if len(quarks) > 1:
         raise GaugeError(
-            f"{path} has condensates of {len(chosen)} quarks, none of which is that of the run; "
+            f"{path} has condensates of {len(quarks)} quarks, none of which is that of the run; "
             "measure the condensate of one quark alone."
         )
-    return values[chosen[0]]["scalar"]
+    return values[quarks[0]]["scalar"]
 
 
 def _estimate_of(pair: tuple[float, float], series: Sequence[Array]) -> Estimate:
@@ -471,12 +471,12 @@ class CrossoverFitResult(DataResult[CrossoverResult]):
         """Return tables of the runs and the peaks."""
         f = self.found
         tables = []
-        for what, others in (("Polyakov loops", CONDENSATES), ("Condensates", LOOPS)):
-            fromkeys: dict[str, Any] = dict.fromkeys(others)
+        for heading, fields in (("Polyakov loops", CONDENSATES), ("Condensates", LOOPS)):
+            fromkeys: dict[str, Any] = dict.fromkeys(fields)
             rows = [replace(point, **fromkeys) for point in f.points]
             rows = [row for row in rows if row.loop or row.chiral_condensate]
             if rows:
-                title = f"{what} against x = {f.over}"
+                title = f"{heading} against x = {f.over}"
                 tables.append(table_of(title, CrossoverPoint, rows, DIGITS, "left"))
         if f.peaks:
             title = f"Peaks, x = {f.over}"
@@ -527,8 +527,8 @@ FITS.register(CrossoverFit())
 def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
     """Return the susceptibilities of the runs in a folder with their peaks, as options choose."""
     runs = read_crossover_runs(folder, options.get(EXTENT.name))
-    over, others = parameters_of(folder, runs, options.get(OVER.name))
-    points = crossover_points(runs, over, others, options.get(SKIP.name, 0))
+    over, names = parameters_of(folder, runs, options.get(OVER.name))
+    points = crossover_points(runs, over, names, options.get(SKIP.name, 0))
     peaks, cautions = peaks_of(points)
     header = runs[0].header
     usual = {c.name: c.usual for c in (*couplings(), IMAGINARY_MU)}
@@ -580,27 +580,27 @@ class CrossoverPlot(ScanFigure):
 PLOTS.register(CrossoverPlot())
 
 
-def crossover_picture(found: CrossoverResult) -> Picture:
+def crossover_picture(crossover: CrossoverResult) -> Picture:
     """Return a frame for every quantity that was measured, with its peak and the errors of it."""
-    own = {curve: look(n) for n, curve in enumerate(curves_of(found.points))}
+    styles = {curve: look(n) for n, curve in enumerate(curves_of(crossover.points))}
     frames: list[Frame] = []
     for field, label in FRAMES.items():
         marks: list[Mark] = []
-        for curve, style in own.items():
-            x, values = series_of_points(found.points, curve, field)
+        for curve, style in styles.items():
+            x, values = series_of_points(crossover.points, curve, field)
             thin = {"color": style["color"], "linewidth": 1}
             if x.size:
                 text = "" if frames else ", ".join(filter(None, curve))
                 marks.append(Symbols.of(x, values, style, text))
                 marks += [
                     Stroke.plateau(peak.position_range, peak.height, thin)
-                    for peak in found.peaks
+                    for peak in crossover.peaks
                     if SUSCEPTIBILITIES[peak.susceptibility] == field
                     and (peak.lattice, peak.at) == curve
                 ]
         if marks:
-            frames.append(Frame(marks, AXES.get(found.over, found.over), label))
+            frames.append(Frame(marks, AXES.get(crossover.over, crossover.over), label))
     rows = -(-len(frames) // 2)
-    title = GROUPS[found.ensemble["group"]].label
+    title = GROUPS[crossover.ensemble["group"]].label
     layout = {"nrows": rows, "ncols": min(2, len(frames))}
     return Picture(frames, 2.6 * rows, title, columns=2, layout=layout)

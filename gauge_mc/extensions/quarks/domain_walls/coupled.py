@@ -102,8 +102,8 @@ class PreparedWalls(PreparedOperator):
         if (each, parity) not in self._spares:
             kind = self.operator.field, like.storage.name, each, parity, like.fifth
             self._spares[each, parity] = SpinorField.empty(*kind)
-        found = self._spares[each, parity]
-        return found if some is None else found.part(some)
+        vectors = self._spares[each, parity]
+        return vectors if some is None else vectors.part(some)
 
     def prepare(
         self,
@@ -111,28 +111,28 @@ class PreparedWalls(PreparedOperator):
         source: SpinorField,
         parity: int,
         form: int = DIVIDED,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
         dagger: bool = False,
         some: range | None = None,
     ) -> PreparedHop:
         """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
-        u, own = other or target, (parity,)
+        u, parities = addend or target, (parity,)
         along = self.diagonals[form != WHOLE, dagger]
         if self.in_one and form != WHOLE and not (form == ADDED and u is target):
             more = ProductOfHop(along, target, u if form == ADDED else None, some)
-            first, addend = (ADDED, u) if form == SOLVED else (DIVIDED, target)
-            joint = Hop(self, target, source, parity, first, addend, dagger, more, some)
+            first, added = (ADDED, u) if form == SOLVED else (DIVIDED, target)
+            joint = Hop(self, target, source, parity, first, added, dagger, more, some)
             return HopInOne(joint, form)
         spare = self.spare(source, parity, some)
         if form == WHOLE:
-            product = along.prepare(spare, u, own, None, some)
+            product = along.prepare(spare, u, parities, None, some)
             hop = super().prepare(target, source, parity, ADDED, spare, dagger, some)
         elif form == SOLVED:
             hop = super().prepare(spare, source, parity, ADDED, u, dagger, some)
-            product = along.prepare(target, spare, own, None, some)
+            product = along.prepare(target, spare, parities, None, some)
         else:
             hop = super().prepare(spare, source, parity, DIVIDED, None, dagger, some)
-            product = along.prepare(target, spare, own, u if form == ADDED else None, some)
+            product = along.prepare(target, spare, parities, u if form == ADDED else None, some)
         return HopAndProduct(hop, product, form)
 
     @property
@@ -165,15 +165,15 @@ class ProductOfHop:
         vectors = self.target
         return along_of(kept_extent(vectors.field, vectors.storage, vectors.fifth, together=True))
 
-    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+    def addends(self, kind: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the product on a slab; see `Completion.addends`."""
         fields = self.target, self.target, self.added
-        return made(fifth=self.product.structure(slab, *fields, self.some))
+        return kind(fifth=self.product.structure(slab, *fields, self.some))
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
         """Return threads of one block, which wait for each other; see `Completion.shares`."""
-        vectors, alone = self.target.per_site, usual[0] == 1
-        threads = 1 if alone else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0)
+        vectors, serial = self.target.per_site, usual[0] == 1
+        threads = 1 if serial else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0)
         if self.target.storage.norm_bytes:
             threads = max(threads, CHIRALITIES * self.target.field.group.colours)
         return threads, 1
@@ -190,8 +190,8 @@ class HopInOne:
 
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""
-        for one in self.hop.added:
-            one.fifth.factor = factor if self.form == ADDED else 1.0
+        for addend in self.hop.added:
+            addend.fifth.factor = factor if self.form == ADDED else 1.0
         self.hop(factor if self.form == SOLVED else 1.0)
 
     @property
@@ -386,17 +386,17 @@ def effective_propagator(
     columns = ColumnSolver(operator, source, solver, request)
     for first in range(0, source.count, together):
         numbers = range(first, min(first + together, source.count))
-        found, psi = columns.solve(numbers)
+        solution, psi = columns.solve(numbers)
         if currents:
-            currents.add(found.x)
-        operator.from_solver(psi, found.x)
+            currents.add(solution.x)
+        operator.from_solver(psi, solution.x)
         for n, of in enumerate(numbers):
             begin = n * extent
             _join(quark, of, psi, begin + extent - 1, begin)
             if middle:
                 _join(middle, of, psi, begin + half - 1, begin + half)
-        solved.append(replace(found, x=quark))  # the memory of x is free
-        del found, psi
+        solved.append(replace(solution, x=quark))  # the memory of x is free
+        del solution, psi
     boundary = operator.boundary
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),
@@ -537,19 +537,19 @@ def _join(
         )
 
 
-def contact_correlator(found: EffectivePropagator) -> NDArray[np.float64]:
+def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
     """Return Re <b, S b>, summed over spins, colours and space, of all 4 N columns.
 
     Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
     extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
     arXiv:1205.6151).
     """
-    tensor = spin_tensor(found.quark, found.source)
-    einsum = arithmetic_of(found.quark.field.devices.strict).einsum
+    tensor = spin_tensor(propagator.quark, propagator.source)
+    einsum = arithmetic_of(propagator.quark.field.devices.strict).einsum
     return np.asarray(einsum("tijij->t", tensor).real)
 
 
-def midpoint_correlator(found: EffectivePropagator) -> Array:
+def midpoint_correlator(propagator: EffectivePropagator) -> Array:
     """Return the correlator of the pseudoscalar density J_5q at the midpoint with the pion's.
 
     Returns
@@ -563,15 +563,15 @@ def midpoint_correlator(found: EffectivePropagator) -> Array:
         If there is no midpoint, because the extent of the fifth direction is odd, or because the
         weights are not those of the reflected direction.
     """
-    if found.midpoint is None:
+    if propagator.midpoint is None:
         raise UsageError(
             "The midpoint needs an even number of slices, and weights that are the same from both "
             "ends; choose them so."
         )
-    return _pseudoscalar(found.midpoint)
+    return _pseudoscalar(propagator.midpoint)
 
 
-def residual_mass(found: EffectivePropagator) -> NDArray[np.float64]:
+def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
     """Return m_res(t), the ratio of `midpoint_correlator` to the correlator of the pion.
 
     It becomes constant at times at which the pion dominates (hep-lat/0007038).
@@ -586,7 +586,7 @@ def residual_mass(found: EffectivePropagator) -> NDArray[np.float64]:
     UsageError
         See `midpoint_correlator`.
     """
-    return np.asarray(midpoint_correlator(found).real / _pseudoscalar(found.quark).real)
+    return np.asarray(midpoint_correlator(propagator).real / _pseudoscalar(propagator.quark).real)
 
 
 def _pseudoscalar(quark: Propagator) -> Array:

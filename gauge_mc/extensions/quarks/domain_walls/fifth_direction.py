@@ -63,7 +63,7 @@ class WallOperator(DiracOperator):
         target: SpinorField,
         source: SpinorField,
         parity: int,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
     ) -> PreparedHop:
         """Return a call that computes D psi, or u + factor D psi, on one parity, for every s.
 
@@ -73,7 +73,7 @@ class WallOperator(DiracOperator):
             The result, and the vectors psi.
         parity : int
             Parity of the sites of the result.
-        other : SpinorField, optional
+        addend : SpinorField, optional
             The vectors u.
         """
 
@@ -135,14 +135,16 @@ class Bidiagonal:
     """The coefficients of the neighbours, which `FifthMatrix` defines, by row, of shape (2, L)."""
 
     @classmethod
-    def of(cls, here: Sequence[float] | Array, there: Sequence[float] | Array) -> Bidiagonal:
+    def of(
+        cls, diagonal: Sequence[float] | Array, offdiagonal: Sequence[float] | Array
+    ) -> Bidiagonal:
         """Return the matrix with the same coefficients, shape (L,), for both chiralities."""
-        return cls(*(np.array([x, x], np.float64) for x in (here, there)))
+        return cls(*(np.array([x, x], np.float64) for x in (diagonal, offdiagonal)))
 
     @classmethod
-    def diagonal(cls, here: Sequence[float] | Array) -> Bidiagonal:
+    def diagonal(cls, coefficients: Sequence[float] | Array) -> Bidiagonal:
         """Return a matrix that is diagonal."""
-        return cls.of(here, np.zeros(len(here)))
+        return cls.of(coefficients, np.zeros(len(coefficients)))
 
 
 @dataclass(frozen=True)
@@ -183,19 +185,19 @@ class FifthMatrix:
     def elements(self) -> Array:
         """The elements of the matrices on the upper and the lower components, shape (2, L, L)."""
         rows = self.coefficients
-        found = np.zeros((*rows.shape[:2], rows.shape[1]))
-        for up_or_down, (own, corner) in enumerate(zip(rows, self.corner, strict=True)):
-            one = np.eye(len(own))
+        matrices = np.zeros((*rows.shape[:2], rows.shape[1]))
+        for up_or_down, (factors, corner) in enumerate(zip(rows, self.corner, strict=True)):
+            unit = np.eye(len(factors))
             ascending = (up_or_down == UP) != self.exchanged
-            order = range(len(own)) if ascending else range(len(own) - 1, -1, -1)
-            z = np.zeros(len(own))
+            order = range(len(factors)) if ascending else range(len(factors) - 1, -1, -1)
+            z = np.zeros(len(factors))
             for s in order:
-                z = own[s, 0] * one[s] + own[s, 1] * z
+                z = factors[s, 0] * unit[s] + factors[s, 1] * z
             z *= corner
             for s in order:
-                before, z = z, own[s, 0] * one[s] + own[s, 1] * z
-                found[up_or_down, s] = own[s, 2] * z + own[s, 3] * before
-        return found
+                before, z = z, factors[s, 0] * unit[s] + factors[s, 1] * z
+                matrices[up_or_down, s] = factors[s, 2] * z + factors[s, 3] * before
+        return matrices
 
     @property
     def norm(self) -> float:
@@ -227,10 +229,10 @@ class FifthMatrix:
 
 def adjoint(matrix: Bidiagonal, mass: float) -> FifthMatrix:
     """Return the adjoint of a bidiagonal matrix with a corner, which is another one."""
-    here = matrix.here
-    there = np.stack([np.roll(matrix.there[UP], -1), np.roll(matrix.there[DOWN], 1)])
-    unit = Bidiagonal.diagonal(np.ones(here.shape[1]))
-    return FifthMatrix(Bidiagonal(here, there), unit, mass, exchanged=True)
+    diagonal = matrix.here
+    offdiagonal = np.stack([np.roll(matrix.there[UP], -1), np.roll(matrix.there[DOWN], 1)])
+    unit = Bidiagonal.diagonal(np.ones(diagonal.shape[1]))
+    return FifthMatrix(Bidiagonal(diagonal, offdiagonal), unit, mass, exchanged=True)
 
 
 class FifthProduct:
@@ -251,37 +253,37 @@ class FifthProduct:
         target: SpinorField,
         source: SpinorField,
         parities: Sequence[int],
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
         some: range | None = None,
     ) -> PreparedProduct:
         """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor."""
-        if target is source or (other is target and source.storage.norm_bytes):
+        if target is source or (addend is target and source.storage.norm_bytes):
             raise ValueError("The result of a product must not take the place of its source.")
-        return PreparedProduct(self, target, source, parities, other, some)
+        return PreparedProduct(self, target, source, parities, addend, some)
 
     def structure(
         self,
         slab: int,
         target: SpinorField,
         source: SpinorField,
-        other: SpinorField | None,
+        addend: SpinorField | None,
         some: range | None = None,
     ) -> ctypes.Structure:
         """Return the structure ``Fifth`` of a product on a slab of this process, with factor 1."""
-        own, first = source.slabs[slab], zeroth(source, some)
-        psi = source.structure(own, first)
-        made: ctypes.Structure = structure("Fifth", (FIFTH,))(
+        stored, first = source.slabs[slab], zeroth(source, some)
+        psi = source.structure(stored, first)
+        product: ctypes.Structure = structure("Fifth", (FIFTH,))(
             source=psi,
             target=target.structure(target.slabs[slab], first),
-            other=other.structure(other.slabs[slab], first) if other else zero(type(psi)),
-            coefficients=self.address(own.device, own.layout.real),
+            other=addend.structure(addend.slabs[slab], first) if addend else zero(type(psi)),
+            coefficients=self.address(stored.device, stored.layout.real),
             corner=self.matrix.corner,
             factor=1.0,
             extent=source.fifth,
             vectors=source.per_site,
             reversed=self.matrix.exchanged,
         )
-        return made
+        return product
 
     def address(self, device: Any, real: np.dtype[Any]) -> int:
         """Return the address of the coefficients, as reals of a type, in the memory of a device."""
@@ -298,7 +300,7 @@ class PreparedProduct:
 
     Parameters
     ----------
-    product, target, source, parities, other, some
+    product, target, source, parities, addend, some
         See `FifthProduct.prepare`.
     """
 
@@ -308,10 +310,10 @@ class PreparedProduct:
         target: SpinorField,
         source: SpinorField,
         parities: Sequence[int],
-        other: SpinorField | None,
+        addend: SpinorField | None,
         some: range | None,
     ) -> None:
-        self._used = product, target, source, other  # which own the memory
+        self._used = product, target, source, addend  # which own the memory
         self._launches: list[tuple[Any, Launch]] = []
         # All numbers of a site have a unit in common, or chiralities and colours are independent.
         each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
@@ -324,7 +326,7 @@ class PreparedProduct:
                 sites = part.slices * slab.layout.slots
                 threads, blocks = (1, parts) if extent else shares_of(parts, sites, 1)
                 shares = geometry_structure("Shares")(threads, blocks)
-                fifth = product.structure(n, target, source, other, some)
+                fifth = product.structure(n, target, source, addend, some)
                 values = {"fifth": fifth, "shares": shares}
                 self._launches.append(slab.prepared(FIFTH_DIRECTION, part, *choices, **values))
 

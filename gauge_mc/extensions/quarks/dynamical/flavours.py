@@ -211,9 +211,9 @@ def massive_operators() -> dict[str, type[DiracOperator]]:
     return {name: o for name, o in dirac_operators().items() if o.quark == QUARK_MASS}
 
 
-def owned(what: str, kinds: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Option, ...]]]:
+def owned(noun: str, kinds: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Option, ...]]]:
     """Return the parameters of operators or of their terms, with words for their owners."""
-    return ((f"the {what} {name}", kind.parameters) for name, kind in kinds.items())
+    return ((f"the {noun} {name}", kind.parameters) for name, kind in kinds.items())
 
 
 def parameter_options() -> tuple[Option, ...]:
@@ -291,15 +291,15 @@ class DynamicalQuarks(OptionItem):
 
         See `OptionItem.axes`.
         """
-        own = (KAPPA, *parameter_options(), MASS, *massive_options(), *DOUBLET, IMAGINARY_MU)
-        return tuple(x for x in own if x.kind is float)
+        options = (KAPPA, *parameter_options(), MASS, *massive_options(), *DOUBLET, IMAGINARY_MU)
+        return tuple(x for x in options if x.kind is float)
 
     def check(self) -> None:
         """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
         self._check_operator()
-        for option, what in ((LEVEL, "a whole number, or one for each mass"), (RANGE, "numbers")):
+        for option, text in ((LEVEL, "a whole number, or one for each mass"), (RANGE, "numbers")):
             if isinstance(words := self.values.get(option.name), str) and words:
-                raise UsageError(f"{option.flag} is {quoted(words)}; give {what}.")
+                raise UsageError(f"{option.flag} is {quoted(words)}; give {text}.")
         if self.is_doublet:
             self._check_doublet()
         self.phases_if(strict=False)
@@ -316,9 +316,9 @@ class DynamicalQuarks(OptionItem):
             REDUCTION.name: self.reduction,
         }
         if self.is_rational and any(one_by_one.values()):
-            what = next(name for name, x in one_by_one.items() if x)
+            text = next(name for name, x in one_by_one.items() if x)
             raise UsageError(
-                f"--{what} is for two flavours of one mass, but --quarks asks for a rational "
+                f"--{text} is for two flavours of one mass, but --quarks asks for a rational "
                 "function, whose solutions conjugate gradients find all at once from 0; leave it "
                 "out."
             )
@@ -346,15 +346,15 @@ class DynamicalQuarks(OptionItem):
 
     def _check_numbers(self) -> None:
         """Refuse quarks with kappa that have numbers of those with a mass, or the reverse."""
-        given = self.given.union(*(x.given for x in self.heavier))
+        names = self.given.union(*(x.given for x in self.heavier))
         hopping = {option.name for option in (KAPPA, *parameter_options(), *DOUBLET)}
         massive = {option.name for option in (MASS, *massive_options())}
-        if foreign := sorted(given & (hopping if self.is_massive else massive)):
-            others = hopping_operators() if self.is_massive else massive_operators()
-            what = f"the operator {self.operator}" if self.is_massive else "a hopping parameter"
+        if foreign := sorted(names & (hopping if self.is_massive else massive)):
+            operators = hopping_operators() if self.is_massive else massive_operators()
+            owner = f"the operator {self.operator}" if self.is_massive else "a hopping parameter"
             raise UsageError(
-                f"Quarks with {what} have no {in_words(foreign, 'or')}; leave that out, or choose "
-                f"the operator {in_words(others, 'or')}."
+                f"Quarks with {owner} have no {in_words(foreign, 'or')}; leave that out, or choose "
+                f"the operator {in_words(operators, 'or')}."
             )
         if self.is_massive and self.m is None:
             raise UsageError(
@@ -370,9 +370,9 @@ class DynamicalQuarks(OptionItem):
         kind.check_parameters(**parameters)
         kind.check_masses([d[MASS.name] for d in self.determinants], **parameters)
         measured = kind.rehearsed(**parameters)
-        if others := [name for name, value in parameters.items() if measured[name] != value]:
+        if names := [name for name, value in parameters.items() if measured[name] != value]:
             raise UsageError(
-                f"{in_words(others)} of dynamical quarks cannot be measured, because the action "
+                f"{in_words(names)} of dynamical quarks cannot be measured, because the action "
                 "would then change with every configuration; give numbers."
             )
 
@@ -405,11 +405,11 @@ class DynamicalQuarks(OptionItem):
                 )
 
     def _check_doublet(self) -> None:
-        others = sorted({*self.mass} - {KAPPA.name})
-        others += [OPERATOR.name] * bool(self.operator) + [HEAVIER.name] * bool(self.heavier)
-        if others:
+        foreign = sorted({*self.mass} - {KAPPA.name})
+        foreign += [OPERATOR.name] * bool(self.operator) + [HEAVIER.name] * bool(self.heavier)
+        if foreign:
             raise UsageError(
-                f"A doublet with mu_sigma has no {in_words(others, 'or')}; leave that out, or "
+                f"A doublet with mu_sigma has no {in_words(foreign, 'or')}; leave that out, or "
                 "mu_sigma and mu_delta."
             )
         if self.flavours != 2:
@@ -437,8 +437,8 @@ class DynamicalQuarks(OptionItem):
     def mass(self) -> dict[str, Any]:
         """Kappa or the mass, and the parameters of the operator that are not 0."""
         if self.is_massive:
-            own = (MASS, *OPERATORS[self.operator].parameters)
-            return {x.name: self.values.get(x.name) for x in own if x.name in self.values}
+            options = (MASS, *OPERATORS[self.operator].parameters)
+            return {x.name: self.values.get(x.name) for x in options if x.name in self.values}
         names = (KAPPA.name, *(option.name for option in parameter_options()))
         return {name: self.values[name] for name in names if self.values.get(name)}
 
@@ -492,8 +492,8 @@ class DynamicalQuarks(OptionItem):
     @property
     def masses(self) -> list[dict[str, Any]]:
         """The mass of the quarks, and the heavier ones in their order."""
-        given = [{x: y.values[x] for x in y.given if y.values[x]} for y in self.heavier]
-        return [self.mass, *({**self.mass, **numbers} for numbers in given)]
+        heavier = [{x: y.values[x] for x in y.given if y.values[x]} for y in self.heavier]
+        return [self.mass, *({**self.mass, **numbers} for numbers in heavier)]
 
     @property
     def determinants(self) -> list[dict[str, Any]]:
@@ -650,27 +650,27 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
     return monomials
 
 
-def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
+def _terms(quarks: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
-    own, extent = one.levels(levels), one.extent
-    for k, pair in enumerate(pairwise(one.masses)):
+    timescales, extent = quarks.levels(levels), quarks.extent
+    for k, pair in enumerate(pairwise(quarks.masses)):
         title = f"{name}_ratio{k + 1}"
-        make = partial(_ratio, one, pair, number + k * extent, title)
-        yield RunMonomial(title, own[k], Ratio, make, extent, one.history)
-    if has_link_term(one.mass):
+        make = partial(_ratio, quarks, pair, number + k * extent, title)
+        yield RunMonomial(title, timescales[k], Ratio, make, extent, quarks.history)
+    if has_link_term(quarks.mass):
         title = f"{name}_det"
-        yield RunMonomial(title, own[-1], Determinant, partial(_determinant, one, title))
-    number += (len(one.masses) - 1) * extent
-    if one.is_rational:
-        kind = RationalRatio if one.is_massive else Rational
-        make = partial(_rational, one, number, name)
-        yield RunMonomial(name, own[-1], kind, make, extent)
-    elif one.is_massive:
-        make = partial(_ratio, one, one.determinants[-2:], number, name)
-        yield RunMonomial(name, own[-1], Ratio, make, extent, one.history)
+        yield RunMonomial(title, timescales[-1], Determinant, partial(_determinant, quarks, title))
+    number += (len(quarks.masses) - 1) * extent
+    if quarks.is_rational:
+        kind = RationalRatio if quarks.is_massive else Rational
+        make = partial(_rational, quarks, number, name)
+        yield RunMonomial(name, timescales[-1], kind, make, extent)
+    elif quarks.is_massive:
+        make = partial(_ratio, quarks, quarks.determinants[-2:], number, name)
+        yield RunMonomial(name, timescales[-1], Ratio, make, extent, quarks.history)
     else:
-        make = partial(_two_flavours, one, number, name)
-        yield RunMonomial(name, own[-1], TwoFlavours, make, history=one.history)
+        make = partial(_two_flavours, quarks, number, name)
+        yield RunMonomial(name, timescales[-1], TwoFlavours, make, history=quarks.history)
 
 
 def has_link_term(mass: Mapping[str, Any]) -> bool:
@@ -679,36 +679,42 @@ def has_link_term(mass: Mapping[str, Any]) -> bool:
     return any(option.name in mass for kind in kinds for option in kind.parameters)
 
 
-def _determinant(one: DynamicalQuarks, name: str, links: TermLinks) -> Monomial:
-    return Determinant(_operator(links, one, one.mass), one.flavours, name)
+def _determinant(quarks: DynamicalQuarks, name: str, links: TermLinks) -> Monomial:
+    return Determinant(_operator(links, quarks, quarks.mass), quarks.flavours, name)
 
 
 def _ratio(
-    one: DynamicalQuarks, masses: Sequence[dict[str, Any]], number: int, name: str, links: TermLinks
+    quarks: DynamicalQuarks,
+    masses: Sequence[dict[str, Any]],
+    number: int,
+    name: str,
+    links: TermLinks,
 ) -> Monomial:
-    light, heavy = (_operator(links, one, mass) for mass in masses)
-    return Ratio(light, heavy, one.request, number, name)
+    light, heavy = (_operator(links, quarks, mass) for mass in masses)
+    return Ratio(light, heavy, quarks.request, number, name)
 
 
-def _rational(one: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
-    ends = (one.range[0], one.range[1]) if one.range else None
-    rest = one.request, number, 1, ends, one.accuracy, name
-    if one.is_doublet:
-        phases = one.phases_if(links.field.devices.strict)
-        return Rational(doublet_on(links, one.kappa, one.mu_sigma, one.mu_delta, phases), *rest)
-    light = _operator(links, one, one.mass)
-    if one.is_massive:
-        return RationalRatio(light, _operator(links, one, one.determinants[-1]), *rest)
+def _rational(quarks: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
+    ends = (quarks.range[0], quarks.range[1]) if quarks.range else None
+    rest = quarks.request, number, 1, ends, quarks.accuracy, name
+    if quarks.is_doublet:
+        phases = quarks.phases_if(links.field.devices.strict)
+        return Rational(
+            doublet_on(links, quarks.kappa, quarks.mu_sigma, quarks.mu_delta, phases), *rest
+        )
+    light = _operator(links, quarks, quarks.mass)
+    if quarks.is_massive:
+        return RationalRatio(light, _operator(links, quarks, quarks.determinants[-1]), *rest)
     return Rational(light, *rest)
 
 
-def _two_flavours(one: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
-    return TwoFlavours(_operator(links, one, one.masses[-1]), one.request, number, name)
+def _two_flavours(quarks: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
+    return TwoFlavours(_operator(links, quarks, quarks.masses[-1]), quarks.request, number, name)
 
 
-def _operator(links: TermLinks, one: DynamicalQuarks, mass: Mapping[str, Any]) -> DiracOperator:
+def _operator(links: TermLinks, quarks: DynamicalQuarks, mass: Mapping[str, Any]) -> DiracOperator:
     """Return the Dirac operator with a mass."""
-    number = MASS.name if one.is_massive else KAPPA.name
+    number = MASS.name if quarks.is_massive else KAPPA.name
     more = {name: value for name, value in mass.items() if name != number}
-    phases = one.phases_if(links.field.devices.strict)
-    return operator_on(links, one.operator or "", mass[number], phases, **more)
+    phases = quarks.phases_if(links.field.devices.strict)
+    return operator_on(links, quarks.operator or "", mass[number], phases, **more)

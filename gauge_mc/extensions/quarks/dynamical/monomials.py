@@ -71,11 +71,11 @@ def draw_all(
     vectors: SpinorField, randoms: Sequence[Random], number: int, failures: Failures
 ) -> Mask:
     """Draw the vectors of the chains without failures as `draw_vectors` does, and return these."""
-    wanted = failures.left(np.ones(vectors.replicas, np.bool_))
-    for n in np.flatnonzero(wanted).tolist():
-        own = vectors.part(range(n, n + 1)) if vectors.replicas > 1 else vectors
-        draw_vectors(own, randoms[n], number)
-    return wanted
+    active = failures.left(np.ones(vectors.replicas, np.bool_))
+    for n in np.flatnonzero(active).tolist():
+        replica = vectors.part(range(n, n + 1)) if vectors.replicas > 1 else vectors
+        draw_vectors(replica, randoms[n], number)
+    return active
 
 
 def local_norms(vectors: SpinorField) -> list[Energy]:
@@ -83,12 +83,14 @@ def local_norms(vectors: SpinorField) -> list[Energy]:
     sums = []
     for slab in vectors.slabs:
         choices, count = (vectors.storage.choice,), vectors.per_site
-        one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
-        own = [vectors.by_vector(slab, n) for n in range(count)]
-        one.launch(MULTIPLY_SPINORS, *({"w": zero(type(this)), "r": this} for this in own))
-        sums.append(one.by_block())
-    found = slices_of_all_slabs(vectors.field.devices, sums)[..., PRODUCTS - 1]
-    each = found.reshape(len(found), vectors.replicas, -1)
+        slab_sums = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
+        spinors = [vectors.by_vector(slab, n) for n in range(count)]
+        slab_sums.launch(
+            MULTIPLY_SPINORS, *({"w": zero(type(this)), "r": this} for this in spinors)
+        )
+        sums.append(slab_sums.by_block())
+    totals = slices_of_all_slabs(vectors.field.devices, sums)[..., PRODUCTS - 1]
+    each = totals.reshape(len(totals), vectors.replicas, -1)
     return [Energy.of(each[:, n]) for n in range(vectors.replicas)]
 
 
@@ -103,8 +105,8 @@ class QuarkMonomial(Monomial):
         self, system: QuarkSystem, tolerance: float, failures: Failures
     ) -> list[Energy]:
         """Return |Mh^-1 phi|^2 for every chain, of which the solution fails for some."""
-        wanted = self._left(failures)
-        self._take(system.solve_half(tolerance, wanted), wanted, failures)
+        active = self._left(failures)
+        self._take(system.solve_half(tolerance, active), active, failures)
         return local_norms(system.y)
 
 
@@ -208,10 +210,10 @@ class Ratio(QuarkMonomial):
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
         """Draw phi = Mh2^-1 Mh1 eta, for normal random vectors eta; see `Monomial.draw`."""
-        wanted = draw_all(self._eta, randoms, self._number, failures)
+        active = draw_all(self._eta, randoms, self._number, failures)
         self._multiply_eta()
-        found = self._drawing.solve_half(self._request.action_tolerance, wanted)
-        self._take(found, wanted, failures)
+        progress = self._drawing.solve_half(self._request.action_tolerance, active)
+        self._take(progress, active, failures)
         self._copy_phi(0, 1)
         self._system.forget()
         return local_norms(self._eta)
@@ -322,13 +324,13 @@ class NormalPowers:
         self, target: SpinorField, function: PartialFractions, b: SpinorField, failures: Failures
     ) -> None:
         """Set a vector to a function times another one, and measure the spectrum."""
-        wanted = failures.left(np.ones(self._owner.chains, np.bool_))
+        active = failures.left(np.ones(self._owner.chains, np.bool_))
         tolerance = self._request.action_tolerance
-        solutions = self.solutions(b, function, tolerance, wanted, failures)
+        solutions = self.solutions(b, function, tolerance, active, failures)
         Combine(target, b)(0, function.constant)
         for y, residue in zip(solutions, function.residues.tolist(), strict=True):
             Combine(target, y)(1, residue)
-        for n in np.flatnonzero(failures.left(wanted)).tolist():
+        for n in np.flatnonzero(failures.left(active)).tolist():
             self._check_spectrum(n, failures)
 
     def solutions(
@@ -336,12 +338,12 @@ class NormalPowers:
         b: SpinorField,
         function: PartialFractions,
         tolerance: float,
-        wanted: Mask,
+        active: Mask,
         failures: Failures,
     ) -> Iterator[SpinorField]:
         """Yield the solutions for all poles, from the smallest shift to the largest."""
         Combine(self._b, b)(0, 1)
-        yield from self._system.solutions_on(wanted, function.shifts.tolist(), tolerance)
+        yield from self._system.solutions_on(active, function.shifts.tolist(), tolerance)
         self._owner.iterations += self._system.progress.iterations
         failures.errors.update(self._system.progress.errors)
 
@@ -364,14 +366,14 @@ class NormalPowers:
 
     def _check_spectrum(self, chain: int, failures: Failures) -> None:
         """Measure the spectrum in the last search, and refuse one that leaves the range."""
-        self.spectra[chain] = found = self._system.lanczos[chain].ends()
+        self.spectra[chain] = spectrum = self._system.lanczos[chain].ends()
         lower, upper = self.ends
-        if found.smallest >= lower and found.largest <= upper:
+        if spectrum.smallest >= lower and spectrum.largest <= upper:
             return
-        low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
+        low, high = min(lower, spectrum.smallest / MARGIN), max(upper, spectrum.largest * MARGIN)
         failures.errors[chain] = ConvergenceError(
-            f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
-            f"{found.largest:.3g}, but the rational function of {self._owner.title} is for "
+            f"The eigenvalues of Mh Mh^dagger are from {spectrum.smallest:.3g} to "
+            f"{spectrum.largest:.3g}, but the rational function of {self._owner.title} is for "
             f"{lower:.3g} to {upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
         )
 
@@ -478,8 +480,8 @@ class Rational(QuarkMonomial):
 
     def measured(self, chain: int) -> tuple[float, ...]:
         """Return the ends of the spectrum when they were last measured, and 0 if they were not."""
-        found = self.powers.spectra[chain]
-        return (found.smallest, found.largest) if found else (0.0, 0.0)
+        spectrum = self.powers.spectra[chain]
+        return (spectrum.smallest, spectrum.largest) if spectrum else (0.0, 0.0)
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces; see `Monomial.add_force`."""
@@ -569,13 +571,13 @@ class RationalRatio(Rational):
         residues = heavy.force_function.residues.tolist()
         solutions = heavy.solutions(self.phi, heavy.force_function, tolerance, wanted, failures)
         Combine(self._psi, self.phi)(0, heavy.force_function.constant)
-        for x, kept, residue in zip(solutions, self._of_phi, residues, strict=True):
-            Combine(kept, x)(0, 1)
+        for x, solution, residue in zip(solutions, self._of_phi, residues, strict=True):
+            Combine(solution, x)(0, 1)
             Combine(self._psi, x)(1, residue)
         Combine(self._chi, self._psi)(0, light.force_function.constant)
         solutions = light.solutions(self._psi, light.force_function, tolerance, wanted, failures)
-        own = light.force_function.residues.tolist()
-        light.add_force(force, self._added(solutions, own), own)
+        weights = light.force_function.residues.tolist()
+        light.add_force(force, self._added(solutions, weights), weights)
         solutions = heavy.solutions(self._chi, heavy.force_function, tolerance, wanted, failures)
         halves = [sign * residue / 2 for residue in residues for sign in (1, -1)]
         heavy.add_force(force, self._sums(solutions), halves)

@@ -65,17 +65,17 @@ class DiagonalDerivative:
     def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> Slabs:
         """Return L for the action -sum_i weight_i 2 Re X_i^dagger A Y_i."""
         for first in range(0, x.per_site, MOST_PAIRS):
-            own = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
-            for slab, one, other in zip(self.blocks, x.slabs, y.slabs, strict=True):
+            factors = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
+            for slab, x_slab, y_slab in zip(self.blocks, x.slabs, y.slabs, strict=True):
                 slab.launch(
                     PAIR_DERIVATIVE,
                     slab.whole(),
                     EXACT.choice,
-                    x=x.structure(one, first),
-                    y=y.structure(other, first),
+                    x=x.structure(x_slab, first),
+                    y=y.structure(y_slab, first),
                     derivative=slab.buffer.address,
-                    weights=(*own, *[0.0] * (MOST_PAIRS - len(own))),
-                    pairs=len(own),
+                    weights=(*factors, *[0.0] * (MOST_PAIRS - len(factors))),
+                    pairs=len(factors),
                     first=first == 0,
                 )
         return self.blocks
@@ -100,9 +100,9 @@ def log_determinants(part: HermitianPart) -> list[SlabSums]:
     """Return the sums over the odd sites of ln det (H^2 + m^2), one for each slab."""
     sums = []
     for slab in part.stored(EXACT)[0]:
-        one = SlabSums(slab, 1, 1, slab.whole(ODD), choices=(EXACT.choice,))
-        one.launch(LOG_DETERMINANT, {"blocks": slab.buffer.address, "mass": part.mass})
-        sums.append(one)
+        slab_sums = SlabSums(slab, 1, 1, slab.whole(ODD), choices=(EXACT.choice,))
+        slab_sums.launch(LOG_DETERMINANT, {"blocks": slab.buffer.address, "mass": part.mass})
+        sums.append(slab_sums)
     return sums
 
 
@@ -171,8 +171,8 @@ class HoppingForce:
         _, x, y = self._fields
         weights = [weight for weight in weights for _ in range(self._extent)]
         for first, arguments, _ in self._launches:
-            own = [self._kappa * weight for weight in weights[first : first + arguments.pairs]]
-            arguments.weights = (ctypes.c_double * MOST_PAIRS)(*own)
+            factors = [self._kappa * weight for weight in weights[first : first + arguments.pairs]]
+            arguments.weights = (ctypes.c_double * MOST_PAIRS)(*factors)
         if len(x.layouts) > 1:
             for vectors in {id(x): x, id(y): y}.values():
                 vectors.exchange_halo()
@@ -253,14 +253,14 @@ class NormalOperator(LinearOperator):
 
     Parameters
     ----------
-    one : LinearOperator
+    operator : LinearOperator
         The operator B.
     between : SpinorField, optional
         Memory for vectors between the factors; by default it is new.
     """
 
-    def __init__(self, one: LinearOperator, between: SpinorField | None = None) -> None:
-        self.one, self.parities = one, one.parities
+    def __init__(self, operator: LinearOperator, between: SpinorField | None = None) -> None:
+        self.one, self.parities = operator, operator.parities
         self._spare = {(between.storage, between.count): between} if between else {}
 
     def between(self, like: SpinorField) -> SpinorField:
@@ -282,14 +282,14 @@ class AdjointOperator(LinearOperator):
 
     Parameters
     ----------
-    one : LinearOperator
+    operator : LinearOperator
         The operator.
     """
 
     parities = (EVEN,)
 
-    def __init__(self, one: LinearOperator) -> None:
-        self.one = one
+    def __init__(self, operator: LinearOperator) -> None:
+        self.one = operator
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""

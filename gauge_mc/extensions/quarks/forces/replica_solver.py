@@ -119,9 +119,9 @@ class SolutionHistory:
             self._take[n][self._newest - n](0, 1)
             self._apply[n]()
             before = self._norm[n]().norm2
-            for other in used:
-                overlap = self._overlap[n][other]().mixed
-                for subtract in self._subtract[n][other]:
+            for earlier in used:
+                overlap = self._overlap[n][earlier]().mixed
+                for subtract in self._subtract[n][earlier]:
                     subtract(1, -overlap)
             norm2 = self._norm[n]().norm2
             if (norm2 > square(LEAST_PART) * before).all():
@@ -187,20 +187,20 @@ class QuarkSystem:
         for system in self._systems:
             system.forget()
 
-    def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
+    def solve(self, tolerance: float, active: Mask) -> ReplicaProgress:
         """Compute X and Y on all sites of some replicas, from earlier solutions if possible."""
-        return self._solve(tolerance, wanted, both=True)
+        return self._solve(tolerance, active, both=True)
 
-    def solve_half(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
+    def solve_half(self, tolerance: float, active: Mask) -> ReplicaProgress:
         """Compute Y on the even sites, from no earlier solutions; see `solve`."""
-        return self._solve(tolerance, wanted, both=False)
+        return self._solve(tolerance, active, both=False)
 
-    def _solve(self, tolerance: float, wanted: Mask, both: bool) -> ReplicaProgress:
-        progress = ReplicaProgress.begin(wanted.size)
+    def _solve(self, tolerance: float, active: Mask, both: bool) -> ReplicaProgress:
+        progress = ReplicaProgress.begin(active.size)
         normal, *direct = self._systems
-        going, stuck = wanted, np.zeros_like(wanted) if direct else wanted
-        for one in direct[: 1 + both]:
-            stagnated = one.solve(tolerance, going, progress, both)
+        going, stuck = active, np.zeros_like(active) if direct else active
+        for system in direct[: 1 + both]:
+            stagnated = system.solve(tolerance, going, progress, both)
             going, stuck = progress.left(going & ~stagnated), stuck | stagnated
         if stuck.any():
             progress.fail(
@@ -224,8 +224,8 @@ class QuarkSystem:
         between = self.phi.like()
 
         def normal(some: range, precision: str) -> LinearOperator:
-            own = between.part(some) if precision == EXACT else None
-            return NormalOperator(self.reduced(precision).on(some), own)
+            spare = between.part(some) if precision == EXACT else None
+            return NormalOperator(self.reduced(precision).on(some), spare)
 
         def direct(some: range, precision: str) -> LinearOperator:
             return self.reduced(precision).on(some)
@@ -306,30 +306,30 @@ class RepeatedSystem:
             history.clear()
 
     def solve(
-        self, tolerance: float, wanted: Mask, total: ReplicaProgress, extrapolated: bool
+        self, tolerance: float, active: Mask, total: ReplicaProgress, extrapolated: bool
     ) -> Mask:
         """Solve the system on some replicas."""
-        for some in runs(wanted):
+        for some in runs(active):
             self.residual(some).restart()
-        targets, progress = tolerance * self.memory.norms, ReplicaProgress.begin(wanted.size)
-        bad = wanted & ~np.isfinite(targets)
+        targets, progress = tolerance * self.memory.norms, ReplicaProgress.begin(active.size)
+        bad = active & ~np.isfinite(targets)
         progress.fail(bad, "The right-hand side contains a value that is not a number.")
-        left = wanted & ~bad
+        remaining = active & ~bad
         histories = self._histories if extrapolated else []
         for n, history in enumerate(histories):
-            if left[n]:
+            if remaining[n]:
                 history.extrapolate()
                 self.residual(range(n, n + 1)).update()
         for inner in precisions_from(self._request.inner):
-            if left.any():
+            if remaining.any():
                 parameters = replace(self._request.parameters(tolerance), inner=inner)
-                left = self._search(inner).improve(left, targets, parameters, progress)
+                remaining = self._search(inner).improve(remaining, targets, parameters, progress)
         total.iterations += progress.iterations
         total.errors.update(progress.errors)
         for n, history in enumerate(histories):
-            if progress.left(wanted & ~left)[n]:
+            if progress.left(active & ~remaining)[n]:
                 history.add()
-        return left
+        return remaining
 
     @cached_property
     def _histories(self) -> list[SolutionHistory]:
@@ -366,23 +366,23 @@ class _OneByOne:
         self._solvers: dict[int, Solver] = {}
 
     def improve(
-        self, wanted: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
+        self, active: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
     ) -> Mask:
         """Iterate on some replicas; see `_ReplicaGradients.improve`."""
-        stagnated = np.zeros_like(wanted)
-        for n in np.flatnonzero(wanted).tolist():
-            some, own = range(n, n + 1), SolverProgress(int(progress.iterations[n]))
+        stagnated = np.zeros_like(active)
+        for n in np.flatnonzero(active).tolist():
+            some, state = range(n, n + 1), SolverProgress(int(progress.iterations[n]))
             if n not in self._solvers:
                 operator = self._system.operator(some, parameters.inner)
                 self._solvers[n] = self._kind(self._system.residual(some), operator, parameters)
             self._solvers[n].request = parameters
             try:
-                self._solvers[n].improve(targets[n : n + 1], own)
+                self._solvers[n].improve(targets[n : n + 1], state)
             except StagnationError:
                 stagnated[n] = True
             except ConvergenceError as error:
                 progress.errors[n] = error
-            progress.iterations[n] = own.iterations
+            progress.iterations[n] = state.iterations
         return stagnated
 
 
@@ -478,10 +478,10 @@ class _ReplicaGradients:
         self._launches: dict[range, _GradientLaunches] = {}
 
     def improve(
-        self, wanted: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
+        self, active: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
     ) -> Mask:
         """Iterate until the true residuals of some replicas are at most the targets."""
-        search = _SolutionSearch(self, wanted, targets, parameters, progress)
+        search = _SolutionSearch(self, active, targets, parameters, progress)
         while search.live.any():
             search.iterate()
         return search.stagnated
@@ -499,7 +499,7 @@ class _SolutionSearch:
 
     Parameters
     ----------
-    solver, wanted, targets, parameters, progress
+    solver, active, targets, parameters, progress
         See `_ReplicaGradients.improve`.
 
     Attributes
@@ -513,7 +513,7 @@ class _SolutionSearch:
     def __init__(
         self,
         solver: _ReplicaGradients,
-        wanted: Mask,
+        active: Mask,
         targets: Norms,
         parameters: SolverParameters,
         progress: ReplicaProgress,
@@ -522,16 +522,16 @@ class _SolutionSearch:
         self._limit, self._parameters, self._progress = parameters.iterations, parameters, progress
         norms = solver.norms
         self._watch = ResidualWatch(parameters, norms, targets, PLATEAU, together=False)
-        self.stagnated = np.zeros_like(wanted)
-        self.live = wanted & ~(norms <= targets)
+        self.stagnated = np.zeros_like(active)
+        self.live = active & ~(norms <= targets)
         self._now = norms.copy()
-        self._norm2, self._next, self._curvature = (np.zeros(wanted.size) for _ in range(3))
-        for some in runs(wanted):
+        self._norm2, self._next, self._curvature = (np.zeros(active.size) for _ in range(3))
+        for some in runs(active):
             solver.on(some).replace()
         if self.live.any():
             self._whole = solver.on(span(self.live))
             self._whole.norm2(self._norm2)
-            self._whole.turn(np.zeros(wanted.size))
+            self._whole.turn(np.zeros(active.size))
 
     def iterate(self) -> None:
         """Carry out one iteration for all that go on, and those before it that need no decision."""
@@ -573,8 +573,8 @@ class _SolutionSearch:
         self._whole.apply_rest()
         # Directions that have broken down may contain anything, and are left out then.
         broken = bool((stepping != self.live).any())
-        for one in map(self._solver.on, runs(stepping)) if broken else (self._whole,):
-            one.step(alpha, self._next)
+        for gradients in map(self._solver.on, runs(stepping)) if broken else (self._whole,):
+            gradients.step(alpha, self._next)
 
     def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""
@@ -636,8 +636,8 @@ def span(mask: Mask) -> range:
     return range(int(numbers[0]), int(numbers[-1]) + 1)
 
 
-def limited(kept: dict[range, Launches]) -> dict[range, Launches]:
+def limited(launches: dict[range, Launches]) -> dict[range, Launches]:
     """Return launches that are kept, after forgetting all of them if there are too many."""
-    if len(kept) >= MOST_PREPARED:
-        kept.clear()
-    return kept
+    if len(launches) >= MOST_PREPARED:
+        launches.clear()
+    return launches

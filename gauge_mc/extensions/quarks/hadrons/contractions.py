@@ -164,8 +164,8 @@ def _sums(
         fixed = {**spinors, "waves": waves[slab.device].address if waves else 0}
         sums.launch(kernel, *({**fixed, **launch} for launch in launches))
         local.append(sums.by_slice())
-    found = slices_of_all_slabs(field.devices, local).view(np.complex128)
-    return np.roll(found, -first.place[3], axis=1)
+    totals = slices_of_all_slabs(field.devices, local).view(np.complex128)
+    return np.roll(totals, -first.place[3], axis=1)
 
 
 def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_REST) -> Array:
@@ -215,11 +215,11 @@ def meson_correlators(
     dict of str to ndarray, shape (T,), complex128
         A correlator for each of the sixteen matrices, at source and sink.
     """
-    other = first if second is None else second
+    partner = first if second is None else second
     tensor = np.stack(
         [
             np.einsum("xiajb,xkalb->ijkl", *(x[t].reshape(-1, *x.shape[4:]) for x in pair))
-            for t, pair in ((t, (other, first.conj())) for t in range(len(first)))
+            for t, pair in ((t, (partner, first.conj())) for t in range(len(first)))
         ]
     )
     return {name: meson(tensor, gamma, gamma) for name, gamma in SIXTEEN.items()}
@@ -260,9 +260,9 @@ def delta(quark: Propagator) -> Array:
     for j, sink in enumerate(vectors):
         tensor = _triple_tensor(quark, sink)
         for i, source in enumerate(vectors):
-            found = _contracted(tensor, source, orders, _arithmetic(quark))
+            contracted = _contracted(tensor, source, orders, _arithmetic(quark))
             projector = (i == j) * np.eye(SPINS) - GAMMA[i] @ GAMMA[j] / 3
-            total = total + _arithmetic(quark).matmul(projector, found)
+            total = total + _arithmetic(quark).matmul(projector, contracted)
     two_kappa, strict = quark.normalisation, quark.field.devices.strict
     scale = two_kappa * two_kappa * two_kappa if strict else two_kappa**3
     return _continued(scale * total, (quark, quark, quark))
@@ -325,11 +325,11 @@ def _contracted(
 ) -> Array:
     """Contract the spins of the source, shape (T, 4, 4) with the elements [t, k, k']."""
     end = GAMMA[3] @ source.conj() @ GAMMA[3]
-    found: Any = 0
+    total: Any = 0
     for order in orders:
         names = "".join("ijk"[n] for n in order)
-        found = found + arithmetic.einsum(f"{names}tm,ij->tmk", tensor, end)
-    return np.asarray(found)
+        total = total + arithmetic.einsum(f"{names}tm,ij->tmk", tensor, end)
+    return np.asarray(total)
 
 
 def _baryon_sums(

@@ -167,8 +167,8 @@ def scalar_source(sources: Array) -> Array:
     function = np.ascontiguousarray(sources[..., 0, 0, 0, 0])
     columns = SPINS * sources.shape[-1]
     rest = sources.reshape(*function.shape, columns, columns)
-    same = np.array_equal(rest, function[..., None, None] * np.eye(columns))
-    return function if same else sources
+    scalar = np.array_equal(rest, function[..., None, None] * np.eye(columns))
+    return function if scalar else sources
 
 
 def site_checksum(data: bytes, site_bytes: int) -> tuple[int, int]:
@@ -200,14 +200,14 @@ def _write(out: BinaryIO, stored: StoredPropagator) -> None:
     if scalar:
         _write_field(out, sources, SOURCE, {}, colours)
     for spin, colour in np.ndindex(SPINS, colours):
-        which = {"spin": spin, "color": colour}
+        indices = {"spin": spin, "color": colour}
         if not scalar:
-            _write_field(out, sources[..., spin, colour], SOURCE, which, colours)
-        _write_field(out, elements[..., spin, colour], SINK, which, colours)
+            _write_field(out, sources[..., spin, colour], SOURCE, indices, colours)
+        _write_field(out, elements[..., spin, colour], SINK, indices, colours)
 
 
 def _write_field(
-    out: BinaryIO, values: Array, root: str, which: Mapping[str, int], colours: int
+    out: BinaryIO, values: Array, root: str, indices: Mapping[str, int], colours: int
 ) -> None:
     data = np.ascontiguousarray(values).astype(">c16").tobytes()
     size = 16 * int(np.prod(values.shape[4:]))
@@ -222,7 +222,7 @@ def _write_field(
         "typesize": size,
         "datacount": 1,
     }
-    user = {"version": "1.0", **which, "info": "gauge-mc"}
+    user = {"version": "1.0", **indices, "info": "gauge-mc"}
     for kind, name, fields in (
         ("scidac-private-record-xml", "scidacRecord", private),
         ("scidac-record-xml", root, user),
@@ -269,10 +269,11 @@ class _FieldRecords:
             )
         content = self.file.read(data.offset, data.length).tobytes()
         stated = stated_checksum(self.file, self.records)
-        found = checksum_words(site_checksum(content, data.length // lattice.sites))
-        if stated not in ("", found):
+        checksum = checksum_words(site_checksum(content, data.length // lattice.sites))
+        if stated not in ("", checksum):
             raise self.file.refusal(
-                f"a field has the SciDAC checksum {found}, its header says {stated}", agrees=False
+                f"a field has the SciDAC checksum {checksum}, its header says {stated}",
+                agrees=False,
             )
         values = np.frombuffer(content, dtype).astype(np.float64).view(np.complex128)
         if not np.isfinite(values).all():
@@ -331,13 +332,13 @@ def _which(file: InputFile, user: Mapping[str, str], last: tuple[int, int]) -> t
 def _assembled(
     file: InputFile, columns: Mapping[tuple[int, int], Array], colours: int, lattice: Lattice
 ) -> Array:
-    wanted = [*np.ndindex(SPINS, colours)]
-    if not wanted or set(columns) != set(wanted):  # of no colours if there are no spinors
+    indices = [*np.ndindex(SPINS, colours)]
+    if not indices or set(columns) != set(indices):  # of no colours if there are no spinors
         raise file.refusal(
-            f"it has {len(columns)} of the {len(wanted)} fields of all spins and colours"
+            f"it has {len(columns)} of the {len(indices)} fields of all spins and colours"
         )
-    whole = np.stack([columns[x] for x in wanted], axis=-1)
-    return whole.reshape(*lattice.extents[::-1], SPINS, colours, SPINS, colours)
+    elements = np.stack([columns[x] for x in indices], axis=-1)
+    return elements.reshape(*lattice.extents[::-1], SPINS, colours, SPINS, colours)
 
 
 READ = "file"
@@ -394,12 +395,12 @@ class PropagatorPath:
 
     def _check_strict(self, path: Path, stored: StoredPropagator, source: SpinorField) -> None:
         """Refuse a file for a strict measurement whose bits may be others."""
-        how = self.metadata.get(STRICTLY)
-        if not how:
+        method = self.metadata.get(STRICTLY)
+        if not method:
             return
-        own, sources = scalar_source(elements_of(source)), stored.sources
-        alike = sources is not None and np.array_equal(sources, own)
-        if not alike or stored.metadata.get(STRICTLY) != how:
+        expected, sources = scalar_source(elements_of(source)), stored.sources
+        alike = sources is not None and np.array_equal(sources, expected)
+        if not alike or stored.metadata.get(STRICTLY) != method:
             raise GaugeError(
                 f"{path} does not say that a strict measurement has computed it in the same way "
                 "from the same source; remove the file, or choose another folder."
@@ -450,9 +451,9 @@ class PropagatorConversion(OtherConversion):
         """Write a propagator; see `OtherConversion.convert`."""
         if not values.get("basis"):
             raise UsageError(self.alone)
-        written = convert_propagator(source, target, values["basis"], values.get("from_basis"))
-        words = f"{target}: a propagator in the basis {written.basis}"
-        return words, PropagatorReport(str(target), written.basis)
+        propagator = convert_propagator(source, target, values["basis"], values.get("from_basis"))
+        words = f"{target}: a propagator in the basis {propagator.basis}"
+        return words, PropagatorReport(str(target), propagator.basis)
 
 
 PROPAGATORS = PropagatorConversion()
@@ -469,6 +470,6 @@ def convert_propagator(
         raise UsageError(f"{source} has the basis {named}, not {formerly}; leave --from-basis out.")
     if formerly:
         propagator = replace(propagator, metadata={**propagator.metadata, BASIS: formerly})
-    written = propagator.in_basis(basis)
-    written.write(out)
-    return written
+    converted = propagator.in_basis(basis)
+    converted.write(out)
+    return converted

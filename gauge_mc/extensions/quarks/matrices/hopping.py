@@ -221,7 +221,7 @@ class Completion(Protocol):
     def reflection(self) -> Choice:
         """The compile-time selection."""
 
-    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+    def addends(self, kind: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the structure ``REFLECTION::Addends`` for a slab, given its class."""
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
@@ -247,10 +247,10 @@ class Recurrence:
 
     reflection: ClassVar[Choice] = RECURRENCE
 
-    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+    def addends(self, kind: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the vectors, with factors that are not set yet; see `Completion.addends`."""
         older, constant = (x.structure(x.slabs[slab]) for x in (self.older, self.constant))
-        return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
+        return kind(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
         """Return the usual ones; see `Completion.shares`."""
@@ -304,8 +304,8 @@ class PreparedOperator(LinearOperator):
         """Return how threads treat `count` vectors."""
         several = SEVERAL[self.storage.name]
         cpu = self.operator.field.devices.devices[0].in_host_memory
-        alone = cpu or count == 1 or count % several.vectors
-        return ONE[self.storage.name] if alone else several
+        single = cpu or count == 1 or count % several.vectors
+        return ONE[self.storage.name] if single else several
 
     def hop(
         self,
@@ -313,7 +313,7 @@ class PreparedOperator(LinearOperator):
         source: SpinorField,
         parity: int,
         form: int = DIVIDED,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
         factor: float = 1.0,
         dagger: bool = False,
     ) -> None:
@@ -327,14 +327,14 @@ class PreparedOperator(LinearOperator):
             Parity of the sites of the result, 0 (even) or 1 (odd).
         form : int
             `DIVIDED`, `ADDED`, `WHOLE`, `SOLVED` or `REFLECTED`.
-        other : SpinorField, optional
+        addend : SpinorField, optional
             The vectors u on the sites of `parity`, which may be `target`.
         factor : float
             Number by which the hopping term is multiplied.
         dagger : bool
             Whether to use the adjoints of D and A.
         """
-        self.prepare(target, source, parity, form, other, dagger)(factor)
+        self.prepare(target, source, parity, form, addend, dagger)(factor)
 
     def prepare(
         self,
@@ -342,7 +342,7 @@ class PreparedOperator(LinearOperator):
         source: SpinorField,
         parity: int,
         form: int = DIVIDED,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
         dagger: bool = False,
         some: range | None = None,
     ) -> PreparedHop:
@@ -350,19 +350,19 @@ class PreparedOperator(LinearOperator):
 
         Parameters
         ----------
-        target, source, parity, form, other, dagger
+        target, source, parity, form, addend, dagger
             See `hop`.
         some : range, optional
             The replicas on which to do it, whose vectors alone the fields have; by default all.
         """
-        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
+        return Hop(self, target, source, parity, form, addend or target, dagger, some=some)
 
     def prepare_term(
         self,
         target: SpinorField,
         source: SpinorField,
         parity: int,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
         dagger: bool = False,
         some: range | None = None,
     ) -> PreparedHop:
@@ -370,8 +370,8 @@ class PreparedOperator(LinearOperator):
 
         Where A acts along a fifth direction it is left out.
         """
-        form = ADDED if other else DIVIDED
-        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
+        form = ADDED if addend else DIVIDED
+        return Hop(self, target, source, parity, form, addend or target, dagger, some=some)
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes M source, or M^dagger source; see `LinearOperator.apply`."""
@@ -384,7 +384,7 @@ class Hop:
 
     Parameters
     ----------
-    operator, target, source, parity, form, other, dagger
+    operator, target, source, parity, form, addend, dagger
         See `PreparedOperator.hop`.
     more : Completion, optional
         Last step, which takes the result.
@@ -399,12 +399,12 @@ class Hop:
         source: SpinorField,
         parity: int,
         form: int,
-        other: SpinorField,
+        addend: SpinorField,
         dagger: bool,
         more: Completion | None = None,
         some: range | None = None,
     ) -> None:
-        self._fields, self._more = (target, source, other), more  # which own the memory
+        self._fields, self._more = (target, source, addend), more  # which own the memory
         self._operator = operator
         self._zeroth = zeroth(source, some)
         self._vectors = operator.vectors(source.per_site)
@@ -433,22 +433,22 @@ class Hop:
         self._last = [self._launch(n, slab.boundary(parity, 0)) for n, slab in slabs]
 
     def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
-        target, source, other = self._fields
+        target, source, addend = self._fields
         slab = source.slabs[n]
         sites = part.slices * slab.layout.slots * (2 if part.parity == BOTH_PARITIES else 1)
         threads, blocks = self._vectors.shares(source.per_site, sites)
         if self._more:
             threads, blocks = self._more.shares((threads, blocks), sites)
-        made = HOP.part("REFLECTION::Addends", slab.variant(*self._choices))
+        kind = HOP.part("REFLECTION::Addends", slab.variant(*self._choices))
         arguments = slab.arguments(
             HOP,
             part,
             *self._choices,
             transport=self._operator.transport.structure(n),
             diagonal=self._operator.terms[n],
-            reflection=self._more.addends(made, n) if self._more else made(none=0),
+            reflection=self._more.addends(kind, n) if self._more else kind(none=0),
             source=source.structure(slab, self._zeroth),
-            other=other.structure(other.slabs[n], self._zeroth),
+            other=addend.structure(addend.slabs[n], self._zeroth),
             target=target.structure(target.slabs[n], self._zeroth),
             factor=1.0,
             shares=geometry_structure("Shares")(threads, blocks),

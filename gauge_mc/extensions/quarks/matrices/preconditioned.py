@@ -108,14 +108,14 @@ class _OnReplicas(LinearOperator):
 
     Parameters
     ----------
-    one : PreconditionedOperator
+    operator : PreconditionedOperator
         The operator on all replicas.
     some : range
         The replicas.
     """
 
-    def __init__(self, one: PreconditionedOperator, some: range) -> None:
-        self._one, self._some, self.parities = one, some, one.parities
+    def __init__(self, operator: PreconditionedOperator, some: range) -> None:
+        self._one, self._some, self.parities = operator, some, operator.parities
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
@@ -288,8 +288,8 @@ class DeflatedCorrection:
         self._products = [BasisProducts(modes, image, n, modes.count) for n in vectors]
         self._combine = [CombineBasis(y, n, modes) for n in vectors]
 
-    def __call__(self, done: NDArray[np.bool_]) -> None:
+    def __call__(self, converged: NDArray[np.bool_]) -> None:
         """Add the parts, except to vectors that are done."""
         self._apply()
-        for n in np.flatnonzero(~done).tolist():
+        for n in np.flatnonzero(~converged).tolist():
             self._combine[n](self._products[n]() / self._values)

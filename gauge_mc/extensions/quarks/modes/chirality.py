@@ -96,7 +96,7 @@ class SquaredOperator(NormalOperator):
 
     Parameters
     ----------
-    one : LinearOperator
+    operator : LinearOperator
         The hermitian operator.
     """
 

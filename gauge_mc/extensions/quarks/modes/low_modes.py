@@ -131,13 +131,13 @@ def random_vector(like: SpinorField, seed: int = 1) -> SpinorField:
     return vector
 
 
-def joined(known: SpinorField | None, new: SpinorField) -> SpinorField:
+def joined(vectors: SpinorField | None, new: SpinorField) -> SpinorField:
     """Return the vectors of both fields."""
-    if known is None:
+    if vectors is None:
         return new
-    both = new.like(count=known.count + new.count)
-    both.copy(known)
-    both.copy(new, 0, known.count)
+    both = new.like(count=vectors.count + new.count)
+    both.copy(vectors)
+    both.copy(new, 0, vectors.count)
     return both
 
 
@@ -222,12 +222,12 @@ def low_modes(
     while True:
         search = _KrylovSpace(operator, start, request, cut, outside)
         search.extend(request.number + TRIAL)
-        found, wanted = search.amplified(), request.number + 1
-        if found < wanted and cut < highest:
+        count, goal = search.amplified(), request.number + 1
+        if count < goal and cut < highest:
             # The number of eigenvalues of H below a value grows about with the value.
-            factor = max(1.5, min(16.0, 1.2 * (wanted / (found + 1)) ** 2))
+            factor = max(1.5, min(16.0, 1.2 * (goal / (count + 1)) ** 2))
             cut, grown = min(highest, cut * factor), True
-        elif found >= request.number + TRIAL - 1 and not grown and cut > LEAST_CUT * request.upper:
+        elif count >= request.number + TRIAL - 1 and not grown and cut > LEAST_CUT * request.upper:
             cut /= 4
         else:
             modes = search.run()
@@ -336,13 +336,13 @@ class _KrylovSpace:
         self.size = self._kept + max(ROOM, request.number)
         colours, sites = start.field.group.colours, math.prod(start.field.lattice.extents)
         halves = len(start.parities) * (1 if request.chirality else 2)
-        whole = sites * SPINS * colours * halves // 4
+        dimension = sites * SPINS * colours * halves // 4
         if request.costly:
-            self.size = max(self.size, min(LONG, whole))
-        if self.size > whole:
+            self.size = max(self.size, min(LONG, dimension))
+        if self.size > dimension:
             raise UsageError(
                 f"{request.number} low modes are too many on a lattice of {sites} sites, with "
-                f"{whole} modes in all; look for fewer."
+                f"{dimension} modes in all; look for fewer."
             )
         self._basis, self._other = (start.like("double", count=n) for n in (self.size, self._kept))
         self._w, self._v = start.like(), start.like()
@@ -354,8 +354,8 @@ class _KrylovSpace:
         lower = 0.0 if plain else cut
         self._filter = ChebyshevSum(operator, self._w, self._v, top, lower, request.upper)
         self._combine = CombineBasis(self._w, 0, self._basis)
-        kept = range(self._kept)
-        self._combinations = [CombineBasis(self._other, n, self._basis) for n in kept]
+        numbers = range(self._kept)
+        self._combinations = [CombineBasis(self._other, n, self._basis) for n in numbers]
         self._matrix = np.zeros((self.size, self.size), np.complex128)
         self._products: dict[int, BasisProducts] = {}
         self._norm = _Norm(self._w)
@@ -432,10 +432,10 @@ class _KrylovSpace:
         for _ in range(2):
             if self._outside:
                 self._outside.remove()
-            found = products()[: self._filled]
-            self._combine(-found)
-            total += found
-        removed, before = float(np.linalg.norm(found)) ** 2, products.norm2
+            overlaps = products()[: self._filled]
+            self._combine(-overlaps)
+            total += overlaps
+        removed, before = float(np.linalg.norm(overlaps)) ** 2, products.norm2
         small = math.isfinite(before) and removed <= SUBTRACTED * before
         return total, math.sqrt(before - removed) if small else None
 
@@ -483,10 +483,10 @@ class _KrylovSpace:
         )
 
     def _restart(self, values: NDArray[np.float64], vectors: NDArray[np.complex128]) -> None:
-        kept = self._filled = self._kept
-        self._rotate(vectors[:, :kept])
+        count = self._filled = self._kept
+        self._rotate(vectors[:, :count])
         self._matrix[:] = 0
-        self._matrix[:kept, :kept] = np.diag(values[:kept])
+        self._matrix[:count, :count] = np.diag(values[:count])
         self._orthogonalise()
         self._normalise()
         self._beta = 0.0  # the matrix does not have the next vector yet
@@ -500,10 +500,10 @@ class _KrylovSpace:
     def _modes(self, vectors: NDArray[np.complex128]) -> LowModes:
         """Return the eigenvectors of A in the space of some vectors, with their residuals."""
         self._rotate(vectors)
-        found = self._w.like("double", count=vectors.shape[1])
-        found.copy(self._basis)
-        values, residuals = rayleigh_ritz(self._operator, found)
-        return LowModes(values, residuals, found, self.applications + 2 * found.count)
+        modes = self._w.like("double", count=vectors.shape[1])
+        modes.copy(self._basis)
+        values, residuals = rayleigh_ritz(self._operator, modes)
+        return LowModes(values, residuals, modes, self.applications + 2 * modes.count)
 
 
 def rayleigh_ritz(
@@ -512,7 +512,7 @@ def rayleigh_ritz(
     """Rotate orthonormal vectors to the eigenvectors of a hermitian operator in their space."""
     count = vectors.count
     v = vectors.like(count=1)
-    image, other = v.like(), vectors.like()
+    image, rotated = v.like(), vectors.like()
     apply = operator.apply(image, v)
     matrix = np.zeros((count, count), np.complex128)
     products = BasisProducts(vectors, image, 0, count)
@@ -522,8 +522,8 @@ def rayleigh_ritz(
         matrix[:, n] = products()
     values, rotation = eigenvectors((matrix + matrix.conj().T) / 2)
     for n, column in enumerate(rotation.T):
-        CombineBasis(other, n, vectors)(column, 0.0)
-    vectors.copy(other)
+        CombineBasis(rotated, n, vectors)(column, 0.0)
+    vectors.copy(rotated)
     residuals, norm = np.zeros(count), _Norm(image)
     subtract = Combine(image, v)
     for n, value in enumerate(values.tolist()):
@@ -592,11 +592,11 @@ class _RitzFunctional:
     def _product(self, w: SpinorField, r: SpinorField) -> float:
         return float(self._prepared(Multiply, r, w)().mixed[0].real)
 
-    def _prepared(self, kind: Any, one: SpinorField, other: SpinorField) -> Any:
+    def _prepared(self, kind: Any, first: SpinorField, second: SpinorField) -> Any:
         """Return a combination or product of two fields, which is prepared once."""
-        key = kind, id(one), id(other)
+        key = kind, id(first), id(second)
         if key not in self._made:
-            self._made[key] = kind(one, other)
+            self._made[key] = kind(first, second)
         return self._made[key]
 
     def _project(self, number: int) -> None:

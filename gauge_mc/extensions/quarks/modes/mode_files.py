@@ -97,10 +97,10 @@ class KeptModes:
             return stored if not values.size else None
         if self.vectors.count != values.size:
             return None
-        found = _residuals(operator, self.vectors, values.tolist())
-        if found is None or (found > GROWTH * stored + rounding).any():
+        norms = _residuals(operator, self.vectors, values.tolist())
+        if norms is None or (norms > GROWTH * stored + rounding).any():
             return None
-        return np.asarray(np.maximum(found, stored))
+        return np.asarray(np.maximum(norms, stored))
 
 
 def _residuals(
@@ -143,8 +143,8 @@ class ModePath:
         for slice_ in field.slices():
             links.update(np.ascontiguousarray(slice_).data)
         text: str = field.devices.processes.broadcast(links.hexdigest())
-        known = repr((text, sorted(self.metadata.items()))).encode()
-        name = f"{self.metadata['modes']}_{hashlib.sha256(known).hexdigest()[:16]}.lime"
+        key = repr((text, sorted(self.metadata.items()))).encode()
+        name = f"{self.metadata['modes']}_{hashlib.sha256(key).hexdigest()[:16]}.lime"
         return self.folder / name, text
 
     def read(self, field: Field) -> KeptModes | None:
@@ -211,11 +211,11 @@ class ModePath:
         if any(record.length != 16 * math.prod(shape) for record in records):
             raise file.refusal("a vector has the wrong length")
         vectors = SpinorField.empty(field, "double", len(records), self.parity)
-        one = vectors.like(count=1)
+        vector = vectors.like(count=1)
         for n, record in enumerate(records):
             data = file.read(record.offset, record.length).view(">c16").reshape(shape)
-            one.restore(data.astype(np.complex128))
-            vectors.copy(one, 0, n)
+            vector.restore(data.astype(np.complex128))
+            vectors.copy(vector, 0, n)
         return vectors
 
     def write(self, field: Field, numbers: Numbers, vectors: SpinorField | None) -> None:
@@ -247,10 +247,10 @@ def _digest(file: BinaryIO) -> str:
 def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:
     """Yield one vector after the other in every process."""
     if vectors:
-        one = vectors.like("double", count=1)
+        vector = vectors.like("double", count=1)
         for n in range(vectors.count):
-            one.copy(vectors, n)
-            yield one.to_numpy()
+            vector.copy(vectors, n)
+            yield vector.to_numpy()
 
 
 ROUNDING = 1e-12
@@ -268,23 +268,23 @@ are read: a measurement that was killed then has the same rows. Earlier versions
 def kept_low_modes(
     operator: LinearOperator,
     field: Field,
-    kept: ModePath | None,
+    path: ModePath | None,
     search: Callable[[], LowModes],
     norm: float = 1.0,
 ) -> LowModes:
     """Return low modes of a positive operator."""
-    found = kept.read(field) if kept else None
-    if kept and found:
-        residuals = found.residuals(operator, ROUNDING * norm)
-        if residuals is not None and found.vectors:
-            values = np.array(found.numbers["values"])
-            count = int(found.numbers.get(APPLICATIONS, [found.vectors.count])[0])
-            return LowModes(values, residuals, found.vectors, count)
-        kept.replace(field, f"{kept.path(field)[0]}: the vectors {WRONG}")
+    stored = path.read(field) if path else None
+    if path and stored:
+        residuals = stored.residuals(operator, ROUNDING * norm)
+        if residuals is not None and stored.vectors:
+            values = np.array(stored.numbers["values"])
+            count = int(stored.numbers.get(APPLICATIONS, [stored.vectors.count])[0])
+            return LowModes(values, residuals, stored.vectors, count)
+        path.replace(field, f"{path.path(field)[0]}: the vectors {WRONG}")
     modes = search()
-    if kept:
+    if path:
         pairs = {"values": modes.values.tolist(), "residuals": modes.residuals.tolist()}
-        kept.write(field, pairs | {APPLICATIONS: [modes.applications]}, modes.vectors)
+        path.write(field, pairs | {APPLICATIONS: [modes.applications]}, modes.vectors)
     return modes
 
 
@@ -330,8 +330,8 @@ def reduced_modes(
     start = random_vector(SpinorField.empty(operator.field, "double", parity=EVEN), seed)
     norm = norm_bound(square, start)
     search = partial(low_modes, square, start, LowModeRequest(number, norm, DEFLATED, seed))
-    own = {"number": str(number), "seed": str(seed), "tolerance": repr(DEFLATED)}
-    metadata = {"modes": "reduced", **identity(operator), **own}
+    settings = {"number": str(number), "seed": str(seed), "tolerance": repr(DEFLATED)}
+    metadata = {"modes": "reduced", **identity(operator), **settings}
     path = ModePath(Path(folder), metadata, EVEN) if folder else None
     modes = kept_low_modes(square, operator.field, path, search, norm)
     return Deflation(modes.values, modes.vectors)

@@ -211,8 +211,8 @@ class DiracOperator(QuarkOperator, HoppingOperator):
         solvers hold of it stay valid, and see the new links.
         """
         self.refreshed += 1
-        for one in self._prepared.values():
-            one.transport.refresh()
+        for prepared in self._prepared.values():
+            prepared.transport.refresh()
         self.hermitian.refresh()
 
     def release(self) -> None:
@@ -337,8 +337,8 @@ class DiracOperator(QuarkOperator, HoppingOperator):
             If the tolerance cannot be reached, or the array has the wrong shape.
         """
         field, unit = in_units(self.field, source)
-        found = solve(self, field, solver, SolverParameters(tolerance=tolerance, **request))
-        return (found.x.to_numpy() * unit).reshape(np.shape(source))
+        solution = solve(self, field, solver, SolverParameters(tolerance=tolerance, **request))
+        return (solution.x.to_numpy() * unit).reshape(np.shape(source))
 
 
 @checks_types
@@ -378,18 +378,20 @@ def operator_with(
 
     If no operator has them, it is composed of the terms that have them.
     """
-    needed = {name for name, value in parameters.items() if value != 0}
-    if whole := kind_with(needed):
-        own = {option.name: parameters.get(option.name, 0.0) for option in whole.parameters}
-        return whole(field, kappa, boundary=boundary, **own)
+    names = {name for name, value in parameters.items() if value != 0}
+    if operator := kind_with(names):
+        arguments = {
+            option.name: parameters.get(option.name, 0.0) for option in operator.parameters
+        }
+        return operator(field, kappa, boundary=boundary, **arguments)
     terms = [
         (kind, {option.name: parameters.get(option.name, 0.0) for option in kind.parameters})
         for kind in TERMS.values()
-        if needed & {option.name for option in kind.parameters}
+        if names & {option.name for option in kind.parameters}
     ]
-    if needed - {name for _, values in terms for name in values}:
+    if names - {name for _, values in terms for name in values}:
         raise UsageError(
-            f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
+            f"No Dirac operator has the parameters {in_words(sorted(names))}; leave out one."
         )
     return DiracOperator(field, kappa, boundary, *(kind(kappa, **values) for kind, values in terms))
 

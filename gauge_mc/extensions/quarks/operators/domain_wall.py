@@ -188,12 +188,12 @@ class ReducedWalls(PreconditionedOperator):
         """Return a call that computes the product; see `PreconditionedOperator.apply_on`."""
         if not dagger:
             return super().apply_on(some, target, source)
-        whole = self._whole
-        even, other = whole.spare(source, EVEN, some), self._odd(source, some)
-        kappa2 = square(whole.operator.kappa, source.field.devices.strict)
-        product = whole.diagonals[True, True].prepare(even, source, (EVEN,), None, some)
-        first = whole.prepare(other, even, ODD, DIVIDED, None, True, some)
-        last = whole.prepare_term(target, other, EVEN, source, True, some)
+        walls = self._whole
+        even, odd = walls.spare(source, EVEN, some), self._odd(source, some)
+        kappa2 = square(walls.operator.kappa, source.field.devices.strict)
+        product = walls.diagonals[True, True].prepare(even, source, (EVEN,), None, some)
+        first = walls.prepare(odd, even, ODD, DIVIDED, None, True, some)
+        last = walls.prepare_term(target, odd, EVEN, source, True, some)
         return in_turn(product, first, partial(last, -kappa2))
 
     def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
@@ -299,7 +299,7 @@ class DomainWall(WallOperator, CoupledOperator):
         b: float = B.usual,
         c: float = C.usual,
         optimal: str | Sequence[float] | None = None,
-        **others: Any,
+        **parameters: Any,
     ) -> None:
         """Refuse parameters that do not fit, before there are links.
 
@@ -333,7 +333,7 @@ class DomainWall(WallOperator, CoupledOperator):
         ls: int = LS.usual,
         b: float = B.usual,
         c: float = C.usual,
-        **others: Any,
+        **parameters: Any,
     ) -> None:
         """Refuse masses for which b + c L has no inverse: 1 + m (-c / b)^L is 0.
 
@@ -350,20 +350,20 @@ class DomainWall(WallOperator, CoupledOperator):
                 )
 
     @classmethod
-    def hopping_parameter(cls, m5: float = M5.usual, **others: Any) -> float:
+    def hopping_parameter(cls, m5: float = M5.usual, **parameters: Any) -> float:
         """Return kappa = 1 / (8 - 2 M5), that of the Wilson operator with the mass -M5."""
         return 1 / (8 - 2 * m5)
 
     @classmethod
     def other_masses(
-        cls, masses: Sequence[float], m5: float = M5.usual, **others: Any
+        cls, masses: Sequence[float], m5: float = M5.usual, **parameters: Any
     ) -> dict[str, str]:
         """Return the masses in the normalisation of the overlap operator, m_q = 2 M5 m."""
         return {"m_q = 2 M5 m": ",".join(f"{2 * m5 * m:g}" for m in masses)}
 
     @classmethod
     def has_midpoint(
-        cls, ls: int = LS.usual, optimal: str | Sequence[float] | None = None, **others: Any
+        cls, ls: int = LS.usual, optimal: str | Sequence[float] | None = None, **parameters: Any
     ) -> bool:
         """Return whether L is even and all weights are 1; see `WallOperator.has_midpoint`."""
         return ls % 2 == 0 and not optimal
@@ -432,11 +432,11 @@ class DomainWall(WallOperator, CoupledOperator):
         """
         prepared = self.prepared(precision or self.field.precision, reals)
         source = SpinorField.from_numpy(self.field, array, prepared.storage.name, fifth=self.fifth)
-        one, other = source.like(), source.like()
+        image, product = source.like(), source.like()
         first, last = (self._roots, self._to_w_adjoint) if dagger else (self._to_w, self._roots)
-        first.prepare(one, source, prepared.parities)()
-        prepared.apply(other, one, dagger)()
-        last.prepare(source, other, prepared.parities)(1 / (2 * self.kappa))
+        first.prepare(image, source, prepared.parities)()
+        prepared.apply(product, image, dagger)()
+        last.prepare(source, product, prepared.parities)(1 / (2 * self.kappa))
         return source.to_numpy().reshape(np.shape(array))
 
     def solve(
@@ -475,8 +475,8 @@ class DomainWall(WallOperator, CoupledOperator):
         field, unit = in_units(self.field, source, self.fifth)
         right = field.like()
         self.to_solver(right, field)
-        found = solve(self, right, solver, SolverParameters(tolerance=tolerance, **request))
-        self.from_solver(field, found.x)
+        solution = solve(self, right, solver, SolverParameters(tolerance=tolerance, **request))
+        self.from_solver(field, solution.x)
         return (field.to_numpy() * unit).reshape(np.shape(source))
 
     def to_solver(self, target: SpinorField, right: SpinorField) -> None:
@@ -492,7 +492,7 @@ class DomainWall(WallOperator, CoupledOperator):
         target: SpinorField,
         source: SpinorField,
         parity: int,
-        other: SpinorField | None = None,
+        addend: SpinorField | None = None,
     ) -> PreparedHop:
         """Return a call that computes the hopping term; see `WallOperator.hopping_term`."""
-        return self.prepared(source.storage.name).prepare_term(target, source, parity, other)
+        return self.prepared(source.storage.name).prepare_term(target, source, parity, addend)

@@ -152,7 +152,7 @@ class OverlapQuarks(MassFamily):
         modes: int = MODES,
         approximation: str | None = None,
         deflated: int = 0,
-        **others: Any,
+        **parameters: Any,
     ) -> None:
         """Refuse parameters that do not fit, before there are links."""
         super().check_parameters(
@@ -162,12 +162,12 @@ class OverlapQuarks(MassFamily):
             check_approximation(approximation)
 
     @classmethod
-    def check_masses(cls, masses: Sequence[float], rho: float = RHO, **others: Any) -> None:
+    def check_masses(cls, masses: Sequence[float], rho: float = RHO, **parameters: Any) -> None:
         """Refuse masses that are not below 2 rho; see `QuarkOperator.check_masses`."""
         checked_masses(masses, rho)
 
     @classmethod
-    def hopping_parameter(cls, rho: float = RHO, **others: Any) -> float:
+    def hopping_parameter(cls, rho: float = RHO, **parameters: Any) -> float:
         """Return kappa = 1 / (8 - 2 rho), that of D_w - rho."""
         return 1 / (8 - 2 * rho)
 
@@ -186,11 +186,11 @@ class OverlapQuarks(MassFamily):
         """Return the propagators of all masses; see `MassFamily.propagators`."""
         limits = request.tolerance, request.iterations, True, self._deflated
         together = together or self.together
-        found = self.overlap.solve_all(source, self.masses, *limits, together, progress)
+        solution = self.overlap.solve_all(source, self.masses, *limits, together, progress)
         return FamilySolution(
-            self.overlap.subtracted(found, source, self.masses, place),
-            found.iterations,
-            found.updates,
-            found.iterated.max(axis=1),
-            found.residuals.max(axis=1),
+            self.overlap.subtracted(solution, source, self.masses, place),
+            solution.iterations,
+            solution.updates,
+            solution.iterated.max(axis=1),
+            solution.residuals.max(axis=1),
         )

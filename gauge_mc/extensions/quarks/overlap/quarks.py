@@ -73,21 +73,21 @@ from gauge_mc.signatures import checks_types
 
 
 def kept_kernel_modes(
-    operator: HermitianOperator, number: int, kept: ModePath | None
+    operator: HermitianOperator, number: int, path: ModePath | None
 ) -> KernelModes:
     """Return low modes of Q; see `kernel_modes`."""
     field = operator.prepared.operator.field
-    stored = kept.read(field) if kept else None
-    if kept and stored:
+    stored = path.read(field) if path else None
+    if path and stored:
         if modes := _kernel_modes(operator, stored):
             return modes
-        kept.replace(field, f"{kept.path(field)[0]}: the vectors {WRONG}")
+        path.replace(field, f"{path.path(field)[0]}: the vectors {WRONG}")
     modes = kernel_modes(operator, number)
-    if kept:
+    if path:
         arrays = {name: getattr(modes, name).tolist() for name in ("values", "residuals", "found")}
         names = ("edge", "norm", "gap", "ritz", APPLICATIONS)
         numbers = {name: [getattr(modes, name)] for name in names}
-        kept.write(field, arrays | numbers, modes.vectors)
+        path.write(field, arrays | numbers, modes.vectors)
     return modes
 
 
@@ -98,9 +98,9 @@ def _kernel_modes(operator: HermitianOperator, stored: KeptModes) -> KernelModes
     residuals = stored.residuals(operator, ROUNDING * norm)
     if residuals is None:
         return None
-    values, found = np.array(numbers["values"]), np.array(numbers["found"])
+    values, sizes = np.array(numbers["values"]), np.array(numbers["found"])
     products = int(numbers.get(APPLICATIONS, [0])[0])
-    return KernelModes(values, residuals, stored.vectors, edge, norm, found, gap, ritz, products)
+    return KernelModes(values, residuals, stored.vectors, edge, norm, sizes, gap, ritz, products)
 
 
 RHO = 1.4
@@ -285,8 +285,8 @@ class Overlap:
         """Return the path of modes in the folder; None without a folder."""
         if not self._folder:
             return None
-        own = {name: str(value) for name, value in more.items()}
-        return ModePath(self._folder, {"modes": modes, **self._metadata, **own})
+        labels = {name: str(value) for name, value in more.items()}
+        return ModePath(self._folder, {"modes": modes, **self._metadata, **labels})
 
     def apply(
         self, array: NDArray[np.complexfloating[Any, Any]], mass: float = 0.0, dagger: bool = False
@@ -338,12 +338,12 @@ class Overlap:
             of v.
         """
         v = random_vector(SpinorField.empty(self.field), seed)
-        s, square, right, other = (v.like() for _ in range(4))
+        s, square, right, image = (v.like() for _ in range(4))
         self.sign.apply(s, v)()
         self.sign.apply(square, s)()
         Combine(square, v)(1, -1)
-        self.massless.apply(other, v)()  # D v
-        CombineChiralities(right, other)(0, 0, 0, 1)  # gamma_5 D v
+        self.massless.apply(image, v)()  # D v
+        CombineChiralities(right, image)(0, 0, 0, 1)  # gamma_5 D v
         turned, product = v.like(), v.like()
         CombineChiralities(turned, v)(0, 0, 0, 1)
         Combine(turned, right)(1, -1)  # D gamma_5 (1 - D) v
@@ -380,18 +380,18 @@ class Overlap:
         zeros = {UP: self._zeros(up)}
         down = self._modes_beyond_zero(DOWN, 1, number if zeros[UP] else 1, seed)
         zeros[DOWN] = self._zeros(down)
-        found = {UP: up, DOWN: down}
-        chosen = DOWN if zeros[UP] else UP  # zeros of the other one have no partner
-        pairs = slice(zeros[chosen], zeros[chosen] + number)
-        alone = [(c, n) for c in (UP, DOWN) for n in range(zeros[c])]
-        squares = [*(0.0 for _ in alone), *found[chosen].values[pairs].tolist()]
-        errors = [float(found[c].residuals[n]) for c, n in alone]
+        modes = {UP: up, DOWN: down}
+        chirality = DOWN if zeros[UP] else UP  # zeros of the other one have no partner
+        pairs = slice(zeros[chirality], zeros[chirality] + number)
+        unpaired = [(c, n) for c in (UP, DOWN) for n in range(zeros[c])]
+        squares = [*(0.0 for _ in unpaired), *modes[chirality].values[pairs].tolist()]
+        errors = [float(modes[c].residuals[n]) for c, n in unpaired]
         return OverlapSpectrum(
             2 * self.rho * np.sqrt(np.array(squares)),
-            np.array([*(c for c, _ in alone), *([0] * number)], np.int64),
+            np.array([*(c for c, _ in unpaired), *([0] * number)], np.int64),
             zeros[DOWN] - zeros[UP],
-            np.array([*errors, *found[chosen].residuals[pairs].tolist()]),
-            sum(x.applications for x in found.values()),
+            np.array([*errors, *modes[chirality].residuals[pairs].tolist()]),
+            sum(x.applications for x in modes.values()),
         )
 
     def _zeros(self, modes: LowModes) -> int:
@@ -409,10 +409,10 @@ class Overlap:
         while True:
             modes = self._kept_modes(chirality, number, seed, all_low_modes)
             applications += modes.applications
-            needed = beyond + self._zeros(modes)
-            if needed <= number:
+            count = beyond + self._zeros(modes)
+            if count <= number:
                 return replace(modes, applications=applications)
-            number = needed
+            number = count
 
     @property
     def _zero(self) -> float:
@@ -494,10 +494,10 @@ class Overlap:
         ConvergenceError
             If there are too many iterations, or the tolerance cannot be reached.
         """
-        chosen = checked_masses(masses, self.rho)
+        checked = checked_masses(masses, self.rho)
         request = SolverParameters(tolerance, iterations)
         low = self.low_modes(deflated) if deflated else None
-        return solve_all(self, source, chosen, request, relaxed, low, together, progress)
+        return solve_all(self, source, checked, request, relaxed, low, together, progress)
 
     def low_modes(self, number: int, seed: int = 1) -> dict[int, LowModes]:
         """Return low modes of A = D(0)^dagger D(0) / (4 rho^2) by chirality, 1 and -1.
@@ -560,8 +560,8 @@ class Overlap:
             If the tolerance cannot be reached, or the array has the wrong shape.
         """
         vectors, unit = in_units(self.field, source)
-        (found,) = self.solve_all(vectors, (mass,), tolerance, iterations).solutions
-        return (found.to_numpy() * unit).reshape(np.shape(source))
+        (solution,) = self.solve_all(vectors, (mass,), tolerance, iterations).solutions
+        return (solution.to_numpy() * unit).reshape(np.shape(source))
 
     def propagators(
         self,
@@ -586,12 +586,12 @@ class Overlap:
         place : tuple of int
             x, y, z and t of the source.
         """
-        found = self.solve_all(source, masses, tolerance, deflated=deflated)
-        return list(self.subtracted(found, source, masses, place))
+        solution = self.solve_all(source, masses, tolerance, deflated=deflated)
+        return list(self.subtracted(solution, source, masses, place))
 
     def subtracted(
         self,
-        found: OverlapSolution,
+        solution: OverlapSolution,
         source: SpinorField,
         masses: Sequence[float],
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
@@ -600,26 +600,26 @@ class Overlap:
 
         Parameters
         ----------
-        found : OverlapSolution
+        solution : OverlapSolution
             Solutions for the masses.
         source, masses, place
             See `propagators`.
         """
-        for mass, x in zip(masses, found.solutions, strict=True):
+        for mass, x in zip(masses, solution.solutions, strict=True):
             scale = 2 * self.rho - mass
             Combine(x, source)(2 * self.rho / scale, -1 / scale)
-        return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in found.solutions)
+        return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in solution.solutions)
 
 
 def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:
     """Return masses of overlap quarks."""
-    chosen = tuple(float(mass) for mass in masses)
-    if not chosen or not all(0 <= x < 2 * rho for x in chosen):
-        given = ", ".join(f"{x:g}" for x in chosen) or "missing"
+    numbers = tuple(float(mass) for mass in masses)
+    if not numbers or not all(0 <= x < 2 * rho for x in numbers):
+        text = ", ".join(f"{x:g}" for x in numbers) or "missing"
         raise UsageError(
-            f"The masses are {given}; give numbers from 0 to below 2 rho, which is {2 * rho:g}."
+            f"The masses are {text}; give numbers from 0 to below 2 rho, which is {2 * rho:g}."
         )
-    return chosen
+    return numbers
 
 
 SIGN_COLUMNS = TableColumns(

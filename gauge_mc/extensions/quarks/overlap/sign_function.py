@@ -118,8 +118,8 @@ class KernelModes:
         """
         sizes, positive = np.abs(self.values), self.values > 0
         nearest = [min([self.edge, *sizes[positive == sign].tolist()]) for sign in (True, False)]
-        other = np.where(positive, nearest[1], nearest[0])
-        return np.asarray(np.minimum(self.edge - sizes, sizes + other))
+        opposite = np.where(positive, nearest[1], nearest[0])
+        return np.asarray(np.minimum(self.edge - sizes, sizes + opposite))
 
     @property
     def projector_errors(self) -> tuple[float, float]:
@@ -146,23 +146,23 @@ def kernel_modes(operator: HermitianOperator, number: int = MODES, seed: int = 1
         raise UsageError(f"The number of low modes is {number}; give one from 0 to {MOST_MODES}.")
     square = SquaredOperator(operator)
     start = random_vector(SpinorField.empty(operator.prepared.operator.field), seed)
-    other = random_vector(start, seed + 1)
+    probe = random_vector(start, seed + 1)
     norm2 = norm_bound(square, start)
     if number == 0:
-        return _without_modes(square, other, norm2, np.zeros(0))
-    applications, known = 0, None
-    wanted = number + 1
+        return _without_modes(square, probe, norm2, np.zeros(0))
+    applications, vectors = 0, None
+    count = number + 1
     for search in range(SEARCHES):
-        request = LowModeRequest(wanted, norm2, seed=seed)
-        start = random_vector(other, seed + 2 * search)
-        low = low_modes(square, start, request, known)
+        request = LowModeRequest(count, norm2, seed=seed)
+        start = random_vector(probe, seed + 2 * search)
+        low = low_modes(square, start, request, vectors)
         applications += 2 * low.applications
-        known = _closed(operator, joined(known, low.vectors), math.sqrt(norm2))
-        modes = _used(operator, square, known, other, norm2, number)
+        vectors = _closed(operator, joined(vectors, low.vectors), math.sqrt(norm2))
+        modes = _used(operator, square, vectors, probe, norm2, number)
         first = modes.found[modes.number] if modes.number else modes.edge
         if modes.ritz >= first * (1 - EDGE_MARGIN):
             return replace(modes, applications=applications)
-        wanted = max(2, wanted // 2)
+        count = max(2, count // 2)
     raise ConvergenceError(
         f"The search for low modes missed some: of the eigenvalues that are left the smallest one "
         f"is {first:.6g}, but there is one of at most {modes.ritz:.6g}. Look for another number."
@@ -181,10 +181,10 @@ def _closed(operator: HermitianOperator, vectors: SpinorField, norm: float) -> S
         return vectors
     both = vectors.like(count=vectors.count + len(lacking))
     both.copy(vectors)
-    count, image, one = vectors.count, vectors.like(count=1), vectors.like(count=1)
-    apply, combine = operator.apply(image, one), CombineBasis(image, 0, both)
+    count, image, vector = vectors.count, vectors.like(count=1), vectors.like(count=1)
+    apply, combine = operator.apply(image, vector), CombineBasis(image, 0, both)
     for n in lacking:
-        one.copy(vectors, n)
+        vector.copy(vectors, n)
         apply()
         for _ in range(2):
             combine(-BasisProducts(both, image, 0, count)())
@@ -193,17 +193,17 @@ def _closed(operator: HermitianOperator, vectors: SpinorField, norm: float) -> S
             Combine(image, image)(1 / size, 0)
             both.copy(image, 0, count)
             count += 1
-    found = vectors.like(count=count)
-    found.copy(both)
-    rayleigh_ritz(operator, found)
-    return found
+    modes = vectors.like(count=count)
+    modes.copy(both)
+    rayleigh_ritz(operator, modes)
+    return modes
 
 
 def _used(
     operator: HermitianOperator,
     square: LinearOperator,
     vectors: SpinorField,
-    other: SpinorField,
+    probe: SpinorField,
     norm2: float,
     most: int,
 ) -> KernelModes:
@@ -213,17 +213,17 @@ def _used(
     sizes = np.abs(values)[order]
     count = chosen_number(sizes[: most + 1])
     if count == 0:
-        return _without_modes(square, other, norm2, sizes)
-    own, vector = vectors.like(count=count), vectors.like(count=1)
+        return _without_modes(square, probe, norm2, sizes)
+    projected, vector = vectors.like(count=count), vectors.like(count=1)
     for n, old in enumerate(order[:count].tolist()):
         vector.copy(vectors, old)
-        own.copy(vector, 0, n)
-    minimum, _ = ritz_minimum(square, other, own, CHECK_ACCURACY)
+        projected.copy(vector, 0, n)
+    minimum, _ = ritz_minimum(square, probe, projected, CHECK_ACCURACY)
     edge = (1 - EDGE_MARGIN) * min(float(sizes[count]), math.sqrt(minimum))
     return KernelModes(
         values[order[:count]],
         residuals[order[:count]],
-        own,
+        projected,
         edge,
         math.sqrt(norm2),
         sizes,
@@ -248,14 +248,14 @@ def chosen_number(sizes: NDArray[np.float64]) -> int:
 
 
 def _without_modes(
-    square: LinearOperator, other: SpinorField, norm2: float, sizes: NDArray[np.float64]
+    square: LinearOperator, probe: SpinorField, norm2: float, sizes: NDArray[np.float64]
 ) -> KernelModes:
     """Return bounds of the spectrum alone."""
-    minimum, residual = ritz_minimum(square, other, None, EDGE_ACCURACY)
+    minimum, residual = ritz_minimum(square, probe, None, EDGE_ACCURACY)
     lowest = math.sqrt(max(minimum - residual, 0.5 * minimum))
     edge = (1 - EDGE_MARGIN) * min([lowest, *sizes.tolist()])
-    nothing, norm = np.zeros(0), math.sqrt(norm2)
-    return KernelModes(nothing, nothing, None, edge, norm, sizes, 1.0, math.sqrt(minimum), 0)
+    empty, norm = np.zeros(0), math.sqrt(norm2)
+    return KernelModes(empty, empty, None, edge, norm, sizes, 1.0, math.sqrt(minimum), 0)
 
 
 ACCURACY = 1e-8
@@ -415,10 +415,10 @@ class _SingleSum:
         lower: float,
         upper: float,
     ) -> None:
-        own = HermitianOperator(_whole(operator).prepared("single"))
-        start, found = source.like("single"), source.like("single")
-        self._begin, self._end = start.copying(source), target.copying(found)
-        self._sum = ChebyshevSum(SquaredOperator(own), found, start, (), lower, upper)
+        kernel = HermitianOperator(_whole(operator).prepared("single"))
+        start, image = source.like("single"), source.like("single")
+        self._begin, self._end = start.copying(source), target.copying(image)
+        self._sum = ChebyshevSum(SquaredOperator(kernel), image, start, (), lower, upper)
 
     def __call__(self, coefficients: Sequence[float]) -> None:
         """Compute the result; see `ChebyshevSum`."""
@@ -517,9 +517,9 @@ class DoublePass(Zolotarev):
 
 def _whole(operator: HermitianOperator) -> DiracOperator:
     """Return the Dirac operator M of gamma_5 M."""
-    whole = operator.prepared.operator
-    assert isinstance(whole, DiracOperator)
-    return whole
+    dirac = operator.prepared.operator
+    assert isinstance(dirac, DiracOperator)
+    return dirac
 
 
 def _sensitivity(fractions: PartialFractions, edge: float) -> float:
@@ -576,17 +576,17 @@ class SignFunction(InexactOperator):
                 f"The accuracy is {accuracy:g}; give a number from {2 * LEAST_ERROR:g} to below 1."
             )
         kappas = sum(modes.projector_errors)
-        left = accuracy - 2.5 * kappas
-        if left < max(LEAST_ERROR, accuracy / 10):
+        budget = accuracy - 2.5 * kappas
+        if budget < max(LEAST_ERROR, accuracy / 10):
             raise UsageError(
                 f"The low modes are known with residuals of up to {modes.residuals.max():.1e}, "
                 f"which leave an error of {2 * kappas:.1e}, and the accuracy is {accuracy:g}; "
                 "choose a larger one, or another number of modes."
             )
         if kind is None:
-            kind = min(APPROXIMATIONS, key=lambda name: APPROXIMATIONS[name].cost(modes, left))
+            kind = min(APPROXIMATIONS, key=lambda name: APPROXIMATIONS[name].cost(modes, budget))
         check_approximation(kind)
-        self.approximation = APPROXIMATIONS[kind](modes, left)
+        self.approximation = APPROXIMATIONS[kind](modes, budget)
         delta = self.approximation.error
         self.error_bound = (2 + delta) * kappas + delta
         """A bound of the norm of the error, if no larger one is allowed."""

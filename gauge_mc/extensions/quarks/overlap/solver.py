@@ -300,17 +300,19 @@ class OverlapSolver:
         tolerance = self.request.tolerance
         for _ in range(ATTEMPTS):
             before = self.residuals[mass]
-            left = before > tolerance
-            if not left.any():
+            unconverged = before > tolerance
+            if not unconverged.any():
                 break
             self.updates += 1
-            _set(self._rest, self._rest, left.astype(np.float64), 0)  # others stay as they are
+            _set(
+                self._rest, self._rest, unconverged.astype(np.float64), 0
+            )  # others stay as they are
             reduction = max(LEAST_TOLERANCE, TIGHTER * tolerance / float(before.max()))
             self._improve((mass,), reduction, looser)
             self._times_adjoint(mass, y)
             _set(self._x, y, 1, 1)
             self.residuals[mass] = self._residuals(mass)
-            if (self.residuals[mass] > SMALLER * before)[left].any():
+            if (self.residuals[mass] > SMALLER * before)[unconverged].any():
                 if not looser:
                     break
                 looser = 0.0
@@ -338,7 +340,7 @@ def solve_all(
     solvers: dict[int, OverlapSolver] = {}
     solutions = tuple(source.like() for _ in masses)
     shape = len(solutions), source.count
-    residuals, first, done = np.zeros(shape), np.zeros(shape), 0
+    residuals, first, solved = np.zeros(shape), np.zeros(shape), 0
     for columns in _of_equal_parts(source, most):
         began, count = time.perf_counter(), len(columns)
         if count not in solvers:
@@ -348,15 +350,15 @@ def solve_all(
         before = solver.iterations, solver.updates
         for n, column in enumerate(columns):
             solver.b.copy(VectorView.of(source, column), to=n)
-        found = solver.solve()
+        vectors = solver.solve()
         for number, (mass, to) in enumerate(zip(masses, solutions, strict=True)):
             for n, column in enumerate(columns):
-                to.copy(VectorView.of(found[mass], n), to=column)
+                to.copy(VectorView.of(vectors[mass], n), to=column)
             residuals[number, columns] = solver.residuals[mass]
             first[number, columns] = solver.first[mass]
-        done += count
+        solved += count
         progress(
-            f"{done} of {source.count} columns, the last {count} with "
+            f"{solved} of {source.count} columns, the last {count} with "
             f"{solver.iterations - before[0]} iterations and {solver.updates - before[1]} "
             f"corrections in {time.perf_counter() - began:.1f} s"
         )
@@ -382,6 +384,6 @@ def _of_equal_parts(source: SpinorField, most: int) -> list[list[int]]:
     return [some[n : n + most] for some in kinds.values() for n in range(0, len(some), most)]
 
 
-def _set(target: SpinorField, other: SpinorField, a: float | Norms, b: float) -> None:
+def _set(target: SpinorField, source: SpinorField, a: float | Norms, b: float) -> None:
     """Set the target to a times itself and b times other vectors."""
-    Combine(target, other)(a, b)
+    Combine(target, source)(a, b)

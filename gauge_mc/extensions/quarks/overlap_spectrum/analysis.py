@@ -110,8 +110,8 @@ def _fewer(dyson: int, nu: int, number: int, s: float) -> Array:
         values = np.prod(1 - np.multiply.outer(1 - x, mu**2), axis=1)
     else:
         r, c = np.sqrt(1 - x**2), np.sqrt((1 - x) / (1 + x))
-        one = np.multiply.outer(r, mu)
-        values = ((1 + c) * np.prod(1 - one, axis=1) + (1 - c) * np.prod(1 + one, axis=1)) / 2
+        outer = np.multiply.outer(r, mu)
+        values = ((1 + c) * np.prod(1 - outer, axis=1) + (1 - c) * np.prod(1 + outer, axis=1)) / 2
     probabilities = (np.fft.fft(values) / CIRCLE).real[:number] / RADIUS ** np.arange(number)
     return np.asarray(np.cumsum(probabilities))
 
@@ -317,11 +317,11 @@ class _Sectors:
 
 def _compared(table: SpectrumTable, flow: FlowedCharges, trusted: bool) -> ChargeComparison | None:
     """Return the charge of the flow on the configurations of a table; None if there are none."""
-    places, others = common(table, flow)
+    places, flow_places = common(table, flow)
     if not places.size:
         return None
-    index, q = table.index[places], flow.charges.values[others]
-    rounded = flow.rounded()[others]
+    index, q = table.index[places], flow.charges.values[flow_places]
+    rounded = flow.rounded()[flow_places]
     replicas = table.replicas.where(np.isin(np.arange(table.index.size), places))
     varies = np.ptp(index) > 0 and np.ptp(q) > 0
 
@@ -338,8 +338,8 @@ def _compared(table: SpectrumTable, flow: FlowedCharges, trusted: bool) -> Charg
 def common(table: SpectrumTable, flow: FlowedCharges) -> tuple[Integers, Integers]:
     """Return the places of the configurations that both have, in the first and in the second."""
     spectra, charges = (x.replicas.keys(x.sweeps) for x in (table, flow.flow))
-    _, places, others = np.intersect1d(spectra, charges, return_indices=True)
-    return places.astype(np.int64), others.astype(np.int64)
+    _, places, flow_places = np.intersect1d(spectra, charges, return_indices=True)
+    return places.astype(np.int64), flow_places.astype(np.int64)
 
 
 def _cautions(table: SpectrumTable, changes: int, tau: float, sectors: _Sectors) -> list[str]:
@@ -378,12 +378,12 @@ class OverlapSpectrumResult(DataResult[OverlapSpectrumSummary]):
 
         It is from smallest eigenvalues, which agree with random matrices in the smallest volumes.
         """
-        found = self.found
-        smallest = [sector for sector in found.sectors if sector.k == 1]
+        summary = self.found
+        smallest = [sector for sector in summary.sectors if sector.k == 1]
         sigma = sorted(smallest, key=lambda x: x.sigma.error)[:1]
         return [
-            quoted_field(found, "square"),
-            quoted_field(found, "susceptibility"),
+            quoted_field(summary, "square"),
+            quoted_field(summary, "susceptibility"),
             *(quoted_number(f"Σ a³ from <λ_{x.k}>_{x.nu}", x.sigma) for x in sigma),
         ]
 
@@ -392,52 +392,52 @@ class OverlapSpectrumResult(DataResult[OverlapSpectrumSummary]):
         return "the index changes too rarely to estimate errors"
 
     def _index(self) -> Table:
-        found = self.found
+        summary = self.found
         below = {"caption": self._caption(), "caption_justify": "left"}
         title, heads = "Index of the overlap operator", ("value", "τ_int")
         table = empty_table(title, ["quantity"], heads, **below)
         names = headings(OverlapSpectrumSummary)
-        values = {heading: getattr(found, name) for name, heading in names.items()}
-        if found.flow:
-            values["<Q²> of the flow"] = found.flow.square
-            values["<Q²>, Q rounded"] = found.flow.square_rounded
+        values = {heading: getattr(summary, name) for name, heading in names.items()}
+        if summary.flow:
+            values["<Q²> of the flow"] = summary.flow.square
+            values["<Q²>, Q rounded"] = summary.flow.square_rounded
         for heading, value in values.items():
             table.add_row(heading, str(value), value.format_tau())
         return table
 
     def _caption(self) -> str:
-        found = self.found
-        counts = ", ".join(f"{v}: {n}" for v, n in found.histogram.items())
-        chains = f" of {found.chains} chains" if found.chains > 1 else ""
+        summary = self.found
+        counts = ", ".join(f"{v}: {n}" for v, n in summary.histogram.items())
+        chains = f" of {summary.chains} chains" if summary.chains > 1 else ""
         lines = [
-            f"{found.configurations} configurations{chains}; by index {counts}.",
-            f"Largest bound of the error of D: {found.bound:.1e}.",
+            f"{summary.configurations} configurations{chains}; by index {counts}.",
+            f"Largest bound of the error of D: {summary.bound:.1e}.",
         ]
-        if found.flow:
-            flow = found.flow
+        if summary.flow:
+            flow = summary.flow
             lines.append(
                 f"Q of the flow: {flow.charge}, t/a² = {flow.t:g}, on {flow.configurations} "
                 f"configurations; rounded, it is not the index on {flow.different:.0%} of them."
             )
-        return "\n".join([*lines, *found.cautions])
+        return "\n".join([*lines, *summary.cautions])
 
     def _eigenvalues(self) -> list[Table]:
-        found = self.found
-        if not found.sectors:
+        summary = self.found
+        if not summary.sectors:
             return []
         heads = "|index|", "configs", "k", "<λ_k>", "<λ_k> Σ V predicted", "Σ a³"
         title = "Mean eigenvalues by sector, projected to the imaginary axis"
         means = empty_table(title, (), heads)
-        for sector in found.sectors:
+        for sector in summary.sectors:
             cells = str(sector.nu), str(sector.configurations), str(sector.k)
             means.add_row(*cells, str(sector.mean), f"{sector.predicted:.4f}", str(sector.sigma))
-        title = f"Ratios, against {found.matrices} matrices"
+        title = f"Ratios, against {summary.matrices} matrices"
         ratios = empty_table(title, ["ratio"], ["value", "predicted", "difference/error"])
-        for ratio in found.ratios:
+        for ratio in summary.ratios:
             name = f"<λ_{ratio.k}>_{ratio.nu} / <λ_{ratio.other_k}>_{ratio.other_nu}"
             cells = str(ratio.ratio), f"{ratio.predicted:.4f}", f"{ratio.deviation:.1f}"
             ratios.add_row(name, *cells)
-        return [means, ratios] if found.ratios else [means]
+        return [means, ratios] if summary.ratios else [means]
 
 
 class OverlapSpectrumFit(Fit):
@@ -516,11 +516,11 @@ PLOTS.register(OverlapSpectrumPlot())
 
 def _picture(table: SpectrumTable, flow: FlowedCharges | None) -> Picture:
     """Return the figure of an ensemble; the charge of the flow is rounded to integers."""
-    found = overlap_spectrum(table, flow)
-    text = rf"index, $\langle\mathrm{{index}}^2\rangle={minus(found.square)}$"
+    summary = overlap_spectrum(table, flow)
+    text = rf"index, $\langle\mathrm{{index}}^2\rangle={minus(summary.square)}$"
     bars = [_bars(table.index, -BAR / 2 if flow else 0.0, 0, text)]
-    if flow and found.flow:
-        rounded = minus(found.flow.square_rounded)
+    if flow and summary.flow:
+        rounded = minus(summary.flow.square_rounded)
         text = rf"$Q$ of the flow, rounded, $\langle Q^2\rangle={rounded}$"
         bars.append(_bars(flow.rounded()[common(table, flow)[1]], BAR / 2, 1, text))
     largest = float(table.projected[:, 0].max())
@@ -545,11 +545,11 @@ def _set_integers(axes: Axes) -> None:
 def _bars(values: Any, shift: float, number: int, text: str) -> Mark:
     """Return a histogram of integers."""
     integers, counts = np.unique(values, return_counts=True)
-    own = {"color": look(number)["color"]}
+    style = {"color": look(number)["color"]}
 
     def draw(axes: Axes) -> Any:
-        axes.bar(integers + shift, counts, BAR, **own)
-        return load("matplotlib.patches").Patch(**own)
+        axes.bar(integers + shift, counts, BAR, **style)
+        return load("matplotlib.patches").Patch(**style)
 
     return Sketch(draw, text=text)
 
@@ -558,13 +558,13 @@ def _cumulative(table: SpectrumTable, end: float) -> list[Mark]:
     """Return the fraction of configurations of each sector with a smaller lowest eigenvalue."""
     marks: list[Mark] = []
     for nu in range(MOST_SECTOR + 1):
-        own = np.sort(table.projected[np.abs(table.index) == nu, 0])
-        if own.size >= LEAST_IN_A_SECTOR:
-            fractions = np.arange(1, own.size + 1) / own.size
+        lowest = np.sort(table.projected[np.abs(table.index) == nu, 0])
+        if lowest.size >= LEAST_IN_A_SECTOR:
+            fractions = np.arange(1, lowest.size + 1) / lowest.size
             style = {"color": look(nu + 2)["color"], "drawstyle": "steps-post"}
             text = rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"
-            marks.append(Stroke([0, *own, end], [0, *fractions, 1], style=style, text=text))
-    said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
+            marks.append(Stroke([0, *lowest, end], [0, *fractions, 1], style=style, text=text))
+    message = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
     centred: dict[str, Any] = {"ha": "center", "va": "center"}
-    sketch = Sketch(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
+    sketch = Sketch(lambda axes: axes.text(0.5, 0.5, message, transform=axes.transAxes, **centred))
     return marks or [sketch]

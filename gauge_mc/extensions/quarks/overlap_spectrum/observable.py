@@ -126,9 +126,13 @@ def _eigenvalues(path: Path, sweeps: Integers) -> TableSeries:
     beside = eigenvalue_table(path)
     if not beside.is_file():
         raise GaugeError(f"There is no table {beside} beside {path}; measure the spectrum again.")
-    what = "eigenvalues of the overlap operator"
+    title = "eigenvalues of the overlap operator"
     series = read_series(
-        beside, EIGENVALUE_COLUMNS, what, fewest=1, rows=lambda table: np.isin(table[SWEEP], sweeps)
+        beside,
+        EIGENVALUE_COLUMNS,
+        title,
+        fewest=1,
+        rows=lambda table: np.isin(table[SWEEP], sweeps),
     )
     if not np.array_equal(series.sweeps, sweeps):
         raise GaugeError(
@@ -230,16 +234,16 @@ class OverlapSpectrumObservable(Observable):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> OverlapSpectrumObservable:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        given = check_options(cls.options, options, cls.name)
-        if BOUNDARY.name in given:
-            given["angles"] = angles_of(given.pop(BOUNDARY.name))
-        return cls(**given)
+        values = check_options(cls.options, options, cls.name)
+        if BOUNDARY.name in values:
+            values["angles"] = angles_of(values.pop(BOUNDARY.name))
+        return cls(**values)
 
     @property
     def header(self) -> dict[str, str]:
         """Header of the table; see `Observable.header`."""
         clover = {CSW.name: f"{self.csw:g}"} if self.csw else {}
-        chosen = {APPROXIMATION.name: self.approximation} if self.approximation else {}
+        approximation = {APPROXIMATION.name: self.approximation} if self.approximation else {}
         return {
             **super().header,
             RHO_KEY: f"{self.rho:.10g}",
@@ -248,7 +252,7 @@ class OverlapSpectrumObservable(Observable):
             SIGN_ACCURACY.name: f"{self.accuracy:g}",
             EIGENVALUES: f"{self.eigenvalues}",
             LOW_MODES.name: f"at most {self.modes}",
-            **chosen,
+            **approximation,
         }
 
     @property
@@ -271,24 +275,24 @@ class OverlapSpectrumObservable(Observable):
             kernel = field, self.rho, self.csw, phases_of(self.angles)
             sign = self.accuracy, self.modes, self.approximation, self.stored_modes or None
             overlap = Overlap(*kernel, *sign)
-            found = overlap.spectrum(self.eigenvalues) if self.eigenvalues else None
-            rows = _rows(found, self.rho) if found else []
+            spectrum = overlap.spectrum(self.eigenvalues) if self.eigenvalues else None
+            rows = _rows(spectrum, self.rho) if spectrum else []
             secondary = {EIGENVALUES: rows, OPERATOR_TABLE.name: [sign_report(overlap)]}
-            return RecordsOfTables([_record(overlap, found)], secondary)
+            return RecordsOfTables([_record(overlap, spectrum)], secondary)
 
         return measure
 
 
-def _record(overlap: Overlap, found: OverlapSpectrum | None) -> Record:
-    if not found:
+def _record(overlap: Overlap, spectrum: OverlapSpectrum | None) -> Record:
+    if not spectrum:
         return (0, 0, 0, 0.0, overlap.error_bound)
-    up, down = (int((found.chiralities == x).sum()) for x in (UP, DOWN))
-    return (found.index, up, down, float(found.values[up + down]), overlap.error_bound)
+    up, down = (int((spectrum.chiralities == x).sum()) for x in (UP, DOWN))
+    return (spectrum.index, up, down, float(spectrum.values[up + down]), overlap.error_bound)
 
 
-def _rows(found: OverlapSpectrum, rho: float) -> list[Record]:
-    own = found.chiralities == 0
-    sizes = found.values[own]
+def _rows(spectrum: OverlapSpectrum, rho: float) -> list[Record]:
+    paired = spectrum.chiralities == 0
+    sizes = spectrum.values[paired]
     projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)
-    columns = sizes.tolist(), projected.tolist(), found.residuals[own].tolist()
+    columns = sizes.tolist(), projected.tolist(), spectrum.residuals[paired].tolist()
     return [(k, *x) for k, x in enumerate(zip(*columns, strict=True), 1)]

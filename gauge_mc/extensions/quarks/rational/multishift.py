@@ -179,25 +179,32 @@ class DeviceCoefficients:
         """Calls that compute the coefficients of a step, one for every slab."""
         return [slab.launch() for slab in self._slabs]
 
-    def write(self, own: ShiftCoefficients, targets: Norms) -> None:
+    def write(self, coefficients: ShiftCoefficients, targets: Norms) -> None:
         """Write the coefficients of the first shifts to the devices; further ones do not go on."""
-        state, some = np.zeros((ROWS, self._number, self._count)), slice(len(own.shifts))
-        rows = {"ZETA": own.zeta, "OLDER": own.older, "ACTIVE": own.active, "ABOVE": own.above}
-        last = {"LAST_ALPHA": own.alpha, "LAST_BETA": own.beta, "TARGET": targets}
+        state, some = np.zeros((ROWS, self._number, self._count)), slice(len(coefficients.shifts))
+        rows = {
+            "ZETA": coefficients.zeta,
+            "OLDER": coefficients.older,
+            "ACTIVE": coefficients.active,
+            "ABOVE": coefficients.above,
+        }
+        last = {"LAST_ALPHA": coefficients.alpha, "LAST_BETA": coefficients.beta, "TARGET": targets}
         for name, values in (rows | last).items():
             state[SHIFT_COEFFICIENTS.constant(name), some] = values
         for slab in self._slabs:
             slab.write(state)
 
-    def read(self, own: ShiftCoefficients) -> PastSteps:
+    def read(self, coefficients: ShiftCoefficients) -> PastSteps:
         """Read the coefficients, and return those of the steps for the lowest shift."""
         state, past = self._slabs[0].read()
         rows = ("ZETA", "OLDER", "ACTIVE", "LAST_ALPHA", "LAST_BETA", "STEPS")
-        found = [state[SHIFT_COEFFICIENTS.constant(name)] for name in rows]
-        own.zeta, own.older, active = (x[: len(own.shifts)] for x in found[:3])
-        own.active = active != 0
-        own.alpha, own.beta = found[3][0], found[4][0]
-        return PastSteps(*past[: int(found[5][0, 0])].swapaxes(0, 1))
+        values = [state[SHIFT_COEFFICIENTS.constant(name)] for name in rows]
+        coefficients.zeta, coefficients.older, active = (
+            x[: len(coefficients.shifts)] for x in values[:3]
+        )
+        coefficients.active = active != 0
+        coefficients.alpha, coefficients.beta = values[3][0], values[4][0]
+        return PastSteps(*past[: int(values[5][0, 0])].swapaxes(0, 1))
 
 
 class _SlabShifts:
@@ -233,21 +240,21 @@ class _SlabShifts:
 
     def read(self) -> tuple[Norms, Norms]:
         """Wait for all work, and read the state and the coefficients of past steps."""
-        found = self._slab.device.read(self._memory, 0, self._memory.nbytes).view(np.float64)
+        numbers = self._slab.device.read(self._memory, 0, self._memory.nbytes).view(np.float64)
         size = int(np.prod(self._state))
-        return found[:size].reshape(self._state), found[size:].reshape(self._past)
+        return numbers[:size].reshape(self._state), numbers[size:].reshape(self._past)
 
     def launch(self) -> Launch:
         """Return a call that computes the coefficients of a step."""
         (x, y, z), (_, shifts, vectors) = self._slab.layout.extents, self._state
-        found = self._slab.found(self._part, alpha="ALPHA", beta="BETA")
+        scalars = self._slab.found(self._part, alpha="ALPHA", beta="BETA")
         arguments = SHIFT_COEFFICIENTS.arguments(
             EXACTLY,
             geometry=self._slab.layout.geometry,
             work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
             norm2=self._slab.row("NORM2"),
-            **found.factors,
-            halted=found.halted,
+            **scalars.factors,
+            halted=scalars.halted,
             state=self._memory.address,
             past=self._memory.address + int(np.prod(self._state)) * SUM_BYTES,
             shifts=shifts,
@@ -296,8 +303,8 @@ class Relaxation:
         """Allow the error of the next product, given the norms of the residuals."""
         live = norms > 0
         self._sums[live] += 1 / norms[live] ** 2
-        allowed = SAFETY * (self._targets * np.sqrt(self._sums))[live]
-        self._operator.allow(float(allowed.min(initial=self._most)))
+        errors = SAFETY * (self._targets * np.sqrt(self._sums))[live]
+        self._operator.allow(float(errors.min(initial=self._most)))
 
     def end(self) -> None:
         """Allow the smallest errors only."""
@@ -350,12 +357,14 @@ class StepsAhead:
         self._turn = Combine(p, r, found=gradient.factors(END, a="BETA"))
         self._recorded: dict[float, Launch] = {}
 
-    def run(self, own: ShiftCoefficients, targets: Norms, most: float, **rows: Any) -> PastSteps:
+    def run(
+        self, coefficients: ShiftCoefficients, targets: Norms, most: float, **rows: Any
+    ) -> PastSteps:
         """Carry out steps until a vector has reached its target for the lowest shift."""
-        self.gradient.iterate = self._iterating(own.lowest)
-        self._coefficients.write(own, targets)
+        self.gradient.iterate = self._iterating(coefficients.lowest)
+        self._coefficients.write(coefficients, targets)
         self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
-        return self._coefficients.read(own)
+        return self._coefficients.read(coefficients)
 
     def _iterating(self, lowest: float) -> Launch:
         """Return a call that carries out a step for a lowest shift."""
@@ -447,15 +456,15 @@ class _Iteration(ABC):
         """Largest number of shifts whose coefficients devices compute."""
         return 1
 
-    def _found(self, found: Sequence[OnDevice]) -> Launch:
+    def _found(self, scalars: Sequence[OnDevice]) -> Launch:
         """Return a call that carries out a step of `AdvanceShifts` with factors on the devices."""
         return lambda: None
 
-    def _on_devices(self, own: ShiftCoefficients) -> ShiftCoefficients:
+    def _on_devices(self, coefficients: ShiftCoefficients) -> ShiftCoefficients:
         """Return the coefficients that devices compute."""
-        return own
+        return coefficients
 
-    def _repeat(self, own: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
+    def _repeat(self, coefficients: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
         """Do what devices have not done in steps that they have carried out; by default nothing."""
         return
 
@@ -524,7 +533,7 @@ class _Iteration(ABC):
 
     def _steps(
         self,
-        own: ShiftCoefficients,
+        coefficients: ShiftCoefficients,
         targets: Norms,
         most: float = math.inf,
         ahead: StepsAhead | None = None,
@@ -533,18 +542,18 @@ class _Iteration(ABC):
 
         With steps that may run ahead, these come without norms before the iteration.
         """
-        lowest, count, progress = own.lowest, self.r.count, self.progress
+        lowest, count, progress = coefficients.lowest, self.r.count, self.progress
         each = count // self.r.replicas
         self.lanczos = [Lanczos(lowest) for _ in range(self.r.replicas)]
         self._first(0, 1)
-        self._begin(len(own.shifts), count)
+        self._begin(len(coefficients.shifts), count)
         norm2 = np.square(norms_of(self.r))
-        while (going := self._going(own, np.sqrt(norm2), targets, most)).any():
+        while (going := self._going(coefficients, np.sqrt(norm2), targets, most)).any():
             yield np.sqrt(norm2)
             live, products, new = going.repeat(each) & (norm2 > 0), None, None
-            if ahead and own.ends_with_lowest(live):
+            if ahead and coefficients.ends_with_lowest(live):
                 norm2, products, new = self._run_ahead(
-                    ahead, own, going, live, norm2, targets, most
+                    ahead, coefficients, going, live, norm2, targets, most
                 )
             progress.iterations[going] += 1
             if products is None:
@@ -562,7 +571,7 @@ class _Iteration(ABC):
                 if not going.any():
                     return
             beta = np.where(live, new / _positive(norm2), 0)
-            self._advance(*own.advance(alpha, beta))
+            self._advance(*coefficients.advance(alpha, beta))
             self._first(beta, 1)
             self._take_steps(going, alpha[None], beta[None])
             norm2 = new
@@ -570,7 +579,7 @@ class _Iteration(ABC):
     def _run_ahead(
         self,
         ahead: StepsAhead,
-        own: ShiftCoefficients,
+        coefficients: ShiftCoefficients,
         going: Mask,
         live: Mask,
         norm2: Norms,
@@ -579,15 +588,15 @@ class _Iteration(ABC):
     ) -> tuple[Norms, Norms, Norms | None]:
         """Carry out steps, and begin the next one."""
         iterations, gradient = self.progress.iterations, ahead.gradient
-        ends = np.where(own.active[0], targets, -1.0)
+        ends = np.where(coefficients.active[0], targets, -1.0)
         rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
-        left = most - iterations[going].max()
-        past = ahead.run(self._on_devices(own), targets, left, **rows)
+        remaining = most - iterations[going].max()
+        past = ahead.run(self._on_devices(coefficients), targets, remaining, **rows)
         iterations[going] += len(past.norm2)
         self._take_steps(going, past.alpha, past.beta)
-        self._repeat(own, past, targets)
+        self._repeat(coefficients, past, targets)
         before, new = gradient["NORM2"].copy(), gradient["SQUARES"].copy()
-        own.unfinished(np.sqrt(before), targets)
+        coefficients.unfinished(np.sqrt(before), targets)
         return before, gradient["CURVATURES"].copy(), new if gradient.knows_residual else None
 
     def _take_steps(self, going: Mask, alphas: Norms, betas: Norms) -> None:
@@ -598,10 +607,12 @@ class _Iteration(ABC):
             for alpha, beta in zip(*coefficients, strict=True):
                 self.lanczos[n].add(alpha, beta)
 
-    def _going(self, own: ShiftCoefficients, norms: Norms, targets: Norms, most: float) -> Mask:
+    def _going(
+        self, coefficients: ShiftCoefficients, norms: Norms, targets: Norms, most: float
+    ) -> Mask:
         """Return the replicas on which a shift goes on; those that have had their turn fail."""
-        progress, shifts = self.progress, len(own.shifts)
-        going = progress.left(on_replicas(self.r, own.unfinished(norms, targets)))
+        progress, shifts = self.progress, len(coefficients.shifts)
+        going = progress.left(on_replicas(self.r, coefficients.unfinished(norms, targets)))
         late = going & (progress.iterations >= most)
         several = f"{shifts} shifts" if shifts > 1 else "a shift"
         progress.fail(
@@ -641,8 +652,8 @@ class ShiftedSearch(_Iteration):
 
     def _begin(self, shifts: int, count: int) -> None:
         self._clear(0, 0)
-        one, zero = np.ones((shifts, count)), np.zeros((shifts, count))
-        self._next(zero, zero, one)
+        unit, zero = np.ones((shifts, count)), np.zeros((shifts, count))
+        self._next(zero, zero, unit)
 
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         self._next(a, b, c)
@@ -651,8 +662,8 @@ class ShiftedSearch(_Iteration):
     def _number(self) -> int:
         return self.y.count // self.r.count
 
-    def _found(self, found: Sequence[OnDevice]) -> Launch:
-        return AdvanceShifts(self.y, self._directions, self.r, found).launch
+    def _found(self, scalars: Sequence[OnDevice]) -> Launch:
+        return AdvanceShifts(self.y, self._directions, self.r, scalars).launch
 
 
 class TwoPassSum(_Iteration):
@@ -689,13 +700,13 @@ class TwoPassSum(_Iteration):
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         self._taken.append((a, b, c))
 
-    def _on_devices(self, own: ShiftCoefficients) -> ShiftCoefficients:
-        return ShiftCoefficients((own.lowest,), self.r.count)
+    def _on_devices(self, coefficients: ShiftCoefficients) -> ShiftCoefficients:
+        return ShiftCoefficients((coefficients.lowest,), self.r.count)
 
-    def _repeat(self, own: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
+    def _repeat(self, coefficients: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
         for norm2, alpha, beta in zip(past.norm2, past.alpha, past.beta, strict=True):
-            own.unfinished(np.sqrt(norm2), targets)
-            self._advance(*own.advance(alpha, beta))
+            coefficients.unfinished(np.sqrt(norm2), targets)
+            self._advance(*coefficients.advance(alpha, beta))
 
     def __call__(self, shifts: Sequence[float], factors: Sequence[float], tolerance: float) -> None:
         """Add the sum to the target."""
@@ -717,15 +728,15 @@ class TwoPassSum(_Iteration):
     def _weights(self, factors: Norms) -> list[Norms]:
         """Return the factors of the residuals in the sum, for every step."""
         first = np.ones((len(factors), self.r.count))
-        sums, found = np.zeros_like(first), []
+        sums, weights = np.zeros_like(first), []
         for n in reversed(range(len(self._taken))):
             a, b, _ = self._taken[n]
             zeta = self._taken[n - 1][2] if n else first
             live = len(a)
             sums[:live] = a + b * sums[:live]
             sums[live:] = 0
-            found.append((factors[: len(zeta), None] * zeta * sums[: len(zeta)]).sum(axis=0))
-        return found[::-1]
+            weights.append((factors[: len(zeta), None] * zeta * sums[: len(zeta)]).sum(axis=0))
+        return weights[::-1]
 
 
 def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callable[[float], None]:
@@ -795,24 +806,24 @@ class ShiftedSystem:
             yield y
 
     def solutions_on(
-        self, wanted: Mask, shifts: Sequence[float], tolerance: float
+        self, active: Mask, shifts: Sequence[float], tolerance: float
     ) -> Iterator[SpinorField]:
         """Yield the solutions on the replicas that are wanted, and take note of those that fail."""
         progress = self.progress = ReplicaProgress.begin(self.b.replicas)
         self.residuals = []
         norms = norms_of(self.b)
         text = "The right-hand side contains a value that is not a number."
-        progress.fail(wanted & on_replicas(self.b, ~np.isfinite(norms)), text)
+        progress.fail(active & on_replicas(self.b, ~np.isfinite(norms)), text)
         inner = EXACT if tolerance < LEAST_LOWER else self._inner
         search = self._search(inner, self._number)
         search.r.copy(self.b)
         reduction = tolerance if inner == EXACT else TIGHTER * tolerance
-        targets = self._targets(progress.left(wanted), reduction * norms)
+        targets = self._targets(progress.left(active), reduction * norms)
         search.search(shifts, targets, self.request.iterations, progress)
         self.lanczos = search.lanczos
         for i, shift in enumerate(shifts):
             self._y.copy(search.y, first=i * self._each)
-            self.residuals.append(self._refine(wanted, shift, norms, tolerance))
+            self.residuals.append(self._refine(active, shift, norms, tolerance))
             yield self._y
 
     @property
@@ -833,7 +844,7 @@ class ShiftedSystem:
         """Return targets for the vectors of some replicas; those of others are left out."""
         return np.where(some.repeat(self._each), norms, np.inf)
 
-    def _refine(self, wanted: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
+    def _refine(self, active: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
         progress, bounds = self.progress, tolerance * norms
         exact, residual_norms = (
@@ -841,7 +852,7 @@ class ShiftedSystem:
             self._residual_norms(shift),
         )
         for _ in range(2 * ATTEMPTS):
-            due = progress.left(wanted & on_replicas(self.b, ~(residual_norms <= bounds)))
+            due = progress.left(active & on_replicas(self.b, ~(residual_norms <= bounds)))
             if not due.any():
                 return np.asarray(residual_norms / _positive(norms))
             for inner, some, reach in ((LOWER, due & ~exact, REDUCTION), (EXACT, due & exact, 0.0)):
@@ -864,8 +875,8 @@ class ShiftedSystem:
         """Add corrections on some replicas to the solution for a shift."""
         search = self._search(inner, 1)
         search.r.copy(self._rest)
-        most, own = self.request.iterations, self._targets(some, targets)
-        search.search((shift,), own, most, self.progress)
+        most, bounds = self.request.iterations, self._targets(some, targets)
+        search.search((shift,), bounds, most, self.progress)
         self._product.copy(search.y)
         # Corrections of others are 0, but to add them would change the sign of zeros.
         self._add_product(1, some.repeat(self._each).astype(float))

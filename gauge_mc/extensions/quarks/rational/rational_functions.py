@@ -81,17 +81,17 @@ class ChebyshevSum:
         self._scale = 2 / (upper - lower)
         self._shift = -(upper + lower) / (upper - lower)
         self._work = tuple(work) if work else (source.like(), source.like())
-        one, other = self._work
+        first, second = self._work
         # b_{k+2} is replaced by b_k.
         self._recur, self._last = (
             [
                 operator.recurrence(new or older, b, older, source)
                 or _in_passes(operator, new or older, b, older, source, target)
-                for older, b in ((other, one), (one, other))
+                for older, b in ((second, first), (first, second))
             ]
             for new in (None, target)
         )
-        self._first = Combine(one, source)
+        self._first = Combine(first, source)
         self._constant = Combine(target, source)
 
     def __call__(self, coefficients: Sequence[float] = ()) -> None:
@@ -283,8 +283,8 @@ def _equal_errors(z: GridValues, lower: float, degree: int) -> tuple[GridValues,
     """Return coefficients with errors of equal sizes and changing signs at some points."""
     weighted = np.sqrt(_y(z, lower))[:, None] * np.polynomial.chebyshev.chebvander(z, degree)
     signs = (-1.0) ** np.arange(len(z))
-    found = np.linalg.solve(np.column_stack([weighted, signs]), np.ones(len(z)))
-    return found[:-1], float(found[-1])
+    solution = np.linalg.solve(np.column_stack([weighted, signs]), np.ones(len(z)))
+    return solution[:-1], float(solution[-1])
 
 
 def _extrema(grid: GridValues, errors: GridValues, points: int) -> tuple[GridValues, float]:
@@ -380,9 +380,9 @@ class RationalFunction:
         with localcontext(prec=DIGITS):
             residues = []
             for n, pole in enumerate(self.poles):
-                others = self.poles[:n] + self.poles[n + 1 :]
+                rest = self.poles[:n] + self.poles[n + 1 :]
                 top = math.prod((zero - pole for zero in self.zeros), start=self.factor)
-                residues.append(top / math.prod((x - pole for x in others), start=Decimal(1)))
+                residues.append(top / math.prod((x - pole for x in rest), start=Decimal(1)))
             factor = float(self.factor)
         values = zip(map(float, self.poles), map(float, residues), strict=True)
         shifts, weights = np.array(sorted(values)).T
@@ -470,18 +470,18 @@ def approximate(
     if poles is not None:
         return _partial_fractions(power, lower, upper, poles)
     assert error is not None
-    what = f"An error of {error:g} for x^{power:g} from {lower:g} to {upper:g}"
+    request = f"An error of {error:g} for x^{power:g} from {lower:g} to {upper:g}"
     for number in range(_poles_for(power, lower / upper, error), MOST_POLES + 1):
         partial_fractions = _partial_fractions(power, lower, upper, number)
         if partial_fractions.error <= error:
             return partial_fractions
         if partial_fractions.function.error <= error / 2:
             raise UsageError(
-                f"{what} is out of reach, since rounding the coefficients leaves one of "
+                f"{request} is out of reach, since rounding the coefficients leaves one of "
                 f"{partial_fractions.error:.1e}; choose a larger error or a smaller range."
             )
     raise UsageError(
-        f"{what} needs more than {MOST_POLES} poles; choose a larger error or a smaller range."
+        f"{request} needs more than {MOST_POLES} poles; choose a larger error or a smaller range."
     )
 
 
@@ -502,18 +502,18 @@ def _partial_fractions(power: float, lower: float, upper: float, poles: int) -> 
     with localcontext(prec=DIGITS):
         low, high = Decimal(lower), Decimal(upper)
         ratio, p = low / high, Decimal(power)
-        found = _zolotarev(poles, ratio)
+        optimum = _zolotarev(poles, ratio)
         if p != ZOLOTAREV_POWER:
-            found = _remez(-abs(p), found)
-        factor, zeros, denominators = found.factor, found.zeros, found.poles
+            optimum = _remez(-abs(p), optimum)
+        factor, zeros, denominators = optimum.factor, optimum.zeros, optimum.poles
         if p > 0:  # the inverse, whose errors lie between 1 / (1 + error) and 1 / (1 - error)
             zeros, denominators = denominators, zeros
-            factor = (1 - found.error**2) / factor
+            factor = (1 - optimum.error**2) / factor
         return RationalFunction(
             power,
             lower,
             upper,
-            float(found.error),
+            float(optimum.error),
             factor * high**p,
             tuple(zero * high for zero in zeros),
             tuple(d * high for d in denominators),
@@ -652,17 +652,17 @@ def _moved_extrema(
     shorter than a part of the distance from the neighbour.
     """
     moved, largest = [x[0]], Decimal(0)
-    for j, (before, one, behind) in enumerate(zip(x, x[1:], x[2:], strict=False)):
-        slope = sum((one / (one + zero) for zero in zeros), -power)
-        slope -= sum(one / (one + pole) for pole in poles)
-        curvature = sum((one * zero / (one + zero) ** 2 for zero in zeros), Decimal(0))
-        curvature -= sum(one * pole / (one + pole) ** 2 for pole in poles)
+    for j, (before, point, behind) in enumerate(zip(x, x[1:], x[2:], strict=False)):
+        slope = sum((point / (point + zero) for zero in zeros), -power)
+        slope -= sum(point / (point + pole) for pole in poles)
+        curvature = sum((point * zero / (point + zero) ** 2 for zero in zeros), Decimal(0))
+        curvature -= sum(point * pole / (point + pole) ** 2 for pole in poles)
         uphill = slope if j % 2 else -slope
-        most = LARGEST_SHARE * abs((one / (before if uphill > 0 else behind)).ln())
+        most = LARGEST_SHARE * abs((point / (before if uphill > 0 else behind)).ln())
         newton = abs(slope / curvature) if curvature else most
         step = min(newton, most).copy_sign(uphill)
         largest = max(largest, abs(step))
-        moved.append(one * step.exp())
+        moved.append(point * step.exp())
     return [*moved, x[-1]], largest
 
 
@@ -686,8 +686,8 @@ def _solution(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal
             row[i + 1 :] = [a - factor * b for a, b in pairs]
     x = [Decimal(0)] * size
     for i in reversed(range(size)):
-        known = sum((rows[i][j] * x[j] for j in range(i + 1, size)), Decimal(0))
-        x[i] = (rows[i][size] - known) / rows[i][i]
+        subtotal = sum((rows[i][j] * x[j] for j in range(i + 1, size)), Decimal(0))
+        x[i] = (rows[i][size] - subtotal) / rows[i][i]
     return x
 
 
@@ -777,10 +777,10 @@ def _pivots(d: Sequence[float], squares: Sequence[float], x: float) -> list[floa
     As many of them are negative as there are eigenvalues below x.
     """
     pivots, s = [], -x
-    for one, square in zip(d, squares, strict=False):
-        pivot = one + s or math.ulp(x)
+    for factor, square in zip(d, squares, strict=False):
+        pivot = factor + s or math.ulp(x)
         pivots.append(pivot)
-        s = one / pivot * square * s - x
+        s = factor / pivot * square * s - x
     pivots.append(d[-1] + s or math.ulp(x))
     return pivots
 

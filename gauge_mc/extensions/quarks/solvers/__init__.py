@@ -267,40 +267,43 @@ class ResidualWatch:
     def run_ahead(
         self,
         ahead: DeviceIterations,
-        own: slice,
+        columns: slice,
         live: Mask,
         norm2: NDArray[Any],
         now: Norms,
         iterations: Counts,
     ) -> bool:
         """Iterate on some vectors as long as nothing has to be decided."""
-        given = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
-        rows = self._rows(iterations) | given
+        state = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
+        rows = self._rows(iterations) | state
         has_begun = ahead.run(
-            **{name: values[own] if np.ndim(values) else values for name, values in rows.items()}
+            **{
+                name: values[columns] if np.ndim(values) else values
+                for name, values in rows.items()
+            }
         )
         since = np.broadcast_to(self._since, live.size).astype(float)
-        kept = self._highest.copy(), self._lowest.copy(), since
-        for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), kept, strict=True):
-            values[own] = ahead[name]
-        self._highest, self._lowest, _ = kept
+        history = self._highest.copy(), self._lowest.copy(), since
+        for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), history, strict=True):
+            values[columns] = ahead[name]
+        self._highest, self._lowest, _ = history
         self._since = int(since.min()) if self._together else since
-        norm2[own] = ahead.complex("NORM2") if np.iscomplexobj(norm2) else ahead["NORM2"]
-        iterations[own] = ahead["ITERATIONS"]
+        norm2[columns] = ahead.complex("NORM2") if np.iscomplexobj(norm2) else ahead["NORM2"]
+        iterations[columns] = ahead["ITERATIONS"]
         if not ahead.knows_residual:
-            now[own] = np.sqrt(ahead["SQUARES"])
+            now[columns] = np.sqrt(ahead["SQUARES"])
         return has_begun
 
     def _rows(self, iterations: Counts) -> dict[str, Any]:
         """Return the numbers that `asks` needs, by the rows of the kernel."""
-        kept = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
+        history = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
         grown = LARGEST_GROWTH * self._norms
         falls = {"TARGET": self._targets, "GROWN": grown, "REDUCTION": self._reduction}
         limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
         if self._together:  # no earlier than now is the plateau of all vectors reached
             plateau = iterations + self._plateau - self._since
             limits |= {"PLATEAU": np.inf, "MOST": np.minimum(self._most, plateau)}
-        return kept | falls | limits
+        return history | falls | limits
 
     def usable(self, now: Norms) -> Mask:
         """Return whether corrections with these iterated residuals may be added."""
@@ -538,9 +541,9 @@ class Solver(ABC):
             raise StagnationError
         return np.where(self.done, 0, self._divide(a, np.where(self.done, 1, b)))
 
-    def _replace(self, done: NDArray[np.bool_]) -> None:
+    def _replace(self, converged: NDArray[np.bool_]) -> None:
         """Set `r` to the true residual, and `x` to 0."""
-        self.done = done
+        self.done = converged
         self._take_residual()
         self.clear_x(0, 0)
 
@@ -609,12 +612,12 @@ class Residual:
         deflation: Deflation | None = None,
     ) -> None:
         self._b = system.reduced
-        own = memory or ResidualMemory.like(self._b)
+        buffers = memory or ResidualMemory.like(self._b)
         better = before and (before.norms < before.first).all()
-        self.y: SpinorField = before.y if before and better else own.y
-        self.r: SpinorField = own.r
-        self.norms: Norms = own.norms
-        self._product, self._more = own.product, own.more
+        self.y: SpinorField = before.y if before and better else buffers.y
+        self.r: SpinorField = buffers.r
+        self.norms: Norms = buffers.norms
+        self._product, self._more = buffers.product, buffers.more
         self._apply: Apply = system.preconditioned.apply(self._product, self.y)
         self._subtract = Advance(self.r, self._product)
         self._add = Combine(self.y, self._more)
@@ -640,14 +643,14 @@ class Residual:
         """Free the memory of all corrections."""
         self._take.clear()
 
-    def add(self, x: SpinorField, done: Mask) -> None:
+    def add(self, x: SpinorField, converged: Mask) -> None:
         """Add a correction in any precision, except to vectors that are done."""
         if id(x) not in self._take:
             self._take[id(x)] = self._more.copying(x)
         self._take[id(x)]()
-        self._add(1, np.where(done, 0.0, 1.0))
+        self._add(1, np.where(converged, 0.0, 1.0))
         self.update()
-        self._complete(done)
+        self._complete(converged)
 
     def update(self) -> None:
         """Compute the true residual and its norms."""
@@ -656,10 +659,10 @@ class Residual:
         self._subtract(-1)
         self.norms[:] = np.sqrt(self._subtract.products().norm2)
 
-    def _complete(self, done: Mask) -> None:
+    def _complete(self, converged: Mask) -> None:
         """Add what solutions that are not done lack along low modes."""
         if self._deflate:
-            self._deflate(done)
+            self._deflate(converged)
             self.update()
 
 
@@ -716,10 +719,10 @@ def solve(
     residual = np.full_like(targets, math.inf)
     for _ in range(ATTEMPTS):
         while True:
-            own = replace(request, inner=inner)
+            parameters = replace(request, inner=inner)
             reduced = system.reduced_operator(inner, request.reals)
             try:
-                kind(outer, reduced, own).improve(targets, progress)
+                kind(outer, reduced, parameters).improve(targets, progress)
                 break
             except StagnationError:
                 if not ladder:
@@ -756,11 +759,11 @@ def solve(
 
 def check_deflates(solver: str) -> None:
     """Refuse a solver that does not use the adjoint of the operator, and so has no low modes."""
-    known = [name for name, x in SOLVERS.items() if x.uses_adjoint]
-    if solver not in known:
+    names = [name for name, x in SOLVERS.items() if x.uses_adjoint]
+    if solver not in names:
         raise UsageError(
             f"{DEFLATE.flag} is for solvers that use the adjoint of the operator, not for "
-            f"{solver}; choose {in_words(known, 'or')}, or leave it out."
+            f"{solver}; choose {in_words(names, 'or')}, or leave it out."
         )
 
 

@@ -96,13 +96,13 @@ class Quark(NamedTuple):
     """Mass in lattice units, for operators that have one; it is then all in which quarks differ."""
 
 
-def describe_quarks(one: Quark, other: Quark) -> str:
+def describe_quarks(first: Quark, second: Quark) -> str:
     """Return the parameters of two quarks as text.
 
     A twisted mass is left out if both are 0, and the hopping parameter if there is a mass or it is
     infinite, as in series of other programs that do not state it.
     """
-    parts = {"κ": (one.kappa, other.kappa), "μ": (one.mu, other.mu), "m": (one.m, other.m)}
+    parts = {"κ": (first.kappa, second.kappa), "μ": (first.mu, second.mu), "m": (first.m, second.m)}
     if any(parts["m"]):
         parts = {"m": parts["m"]}
     return ", ".join(
@@ -135,8 +135,8 @@ class HadronCorrelators:
         """Return averages of the correlators that have the same key."""
         places: dict[Key, list[int]] = {}
         for i, labels in enumerate(self.labels):
-            if (one := key(labels)) is not None:
-                places.setdefault(one, []).append(i)
+            if (group := key(labels)) is not None:
+                places.setdefault(group, []).append(i)
         return {
             place: self.values[places[place]].mean(axis=0) for place in sorted(places, key=repr)
         }
@@ -180,7 +180,7 @@ def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:
     """Return the average of a correlator at t and T - t."""
     extent = values.shape[1]
     t = np.arange(extent // 2 + 1)
-    other = values if mirror is None else mirror
-    both = (values[:, t] + parity * other[:, (extent - t) % extent]) / 2
+    partner = values if mirror is None else mirror
+    both = (values[:, t] + parity * partner[:, (extent - t) % extent]) / 2
     both[:, 0] = values[:, 0]
     return both

@@ -75,17 +75,17 @@ def _table(title: str, headings: Sequence[str], lines: Iterable[str], left: int 
     return empty_table(title, headings[:left], headings[left:], **below)
 
 
-def mass_table(found: Spectrum) -> Table:
+def mass_table(spectrum: Spectrum) -> Table:
     """Return a table of all masses."""
     reasons: dict[str, list[str]] = {}
-    for missing in found.left_out:
+    for missing in spectrum.left_out:
         reasons.setdefault(missing.reason, []).append(missing.name)
-    lines = [f"{found.configurations} configurations. τ_int is in configurations."]
+    lines = [f"{spectrum.configurations} configurations. τ_int is in configurations."]
     lines += [f"Left out: {'; '.join(names)}. {reason}" for reason, names in reasons.items()]
-    averaged = any(math.isfinite(mass.fit.systematic) for mass in found.masses)
+    averaged = any(math.isfinite(mass.fit.systematic) for mass in spectrum.masses)
     headings = "hadron", "source", "a m", "τ_int", "t", REDUCED, *["± range"] * averaged
-    table = _table("Masses a m", headings, [*lines, *found.cautions])
-    for mass in found.masses:
+    table = _table("Masses a m", headings, [*lines, *spectrum.cautions])
+    for mass in spectrum.masses:
         state = HadronState(*(getattr(mass, name) for name in HadronState._fields))
         scatter = [f"{mass.fit.systematic:.1g}"] * averaged
         table.add_row(describe(state), mass.source, *_cells(mass.fit), *scatter)
@@ -97,29 +97,41 @@ def _cells(fit: MassFit | PcacMass) -> tuple[str, ...]:
     return str(fit.mass), fit.mass.format_tau(), times, chi2
 
 
-def pcac_table(found: Spectrum) -> Table:
+def pcac_table(spectrum: Spectrum) -> Table:
     """Return a table of the PCAC masses."""
     headings = "quarks", "source", "a m", "τ_int", "t", REDUCED
     table = _table("PCAC masses", headings, ["Neither renormalised nor improved."], left=0)
-    for one in found.pcac:
-        table.add_row(describe_quarks(*quarks_of(vars(one))), one.source, *_cells(one))
+    for mass in spectrum.pcac:
+        table.add_row(describe_quarks(*quarks_of(vars(mass))), mass.source, *_cells(mass))
     return table
 
 
-def chiral_table(found: Spectrum) -> Table:
+def chiral_table(spectrum: Spectrum) -> Table:
     """Return a table of the extrapolations in the quark mass."""
-    massive = any(x.m_c for x in found.chiral)
+    massive = any(x.m_c for x in spectrum.chiral)
     critical, where = ("m_c", "m, which vanish at m_c") if massive else ("κ_c", IN_KAPPA)
     lines = [f"pion^2 and pcac: lines in {where}. Hadrons: lines in the squared mass of the pion."]
-    if poor := dict.fromkeys(x.quantity for x in found.chiral if x.p_value < POOR):
+    if poor := dict.fromkeys(x.quantity for x in spectrum.chiral if x.p_value < POOR):
         lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
-    twisted = any(x.mu for x in found.chiral)
+    twisted = any(x.mu for x in spectrum.chiral)
     headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", REDUCED
     table = _table("Extrapolations", headings, lines)
-    for one in found.chiral:
-        line = str(one.kappa_c or one.m_c or ""), str(one.intercept), str(one.slope)
-        fit = reduced(one.chi2, one.chi2_expected) if one.dof else "exact"
-        table.add_row(one.quantity, one.source, *[f"{one.mu:g}"] * twisted, *line, fit)
+    for extrapolated in spectrum.chiral:
+        line = (
+            str(extrapolated.kappa_c or extrapolated.m_c or ""),
+            str(extrapolated.intercept),
+            str(extrapolated.slope),
+        )
+        fit = (
+            reduced(extrapolated.chi2, extrapolated.chi2_expected) if extrapolated.dof else "exact"
+        )
+        table.add_row(
+            extrapolated.quantity,
+            extrapolated.source,
+            *[f"{extrapolated.mu:g}"] * twisted,
+            *line,
+            fit,
+        )
     return table
 
 
@@ -143,31 +155,31 @@ class SpectrumResult(FitResult):
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
         left_out = [str(x) for x in self.spectrum.left_out]
-        found = asdict(self.spectrum) | {"left_out": left_out}
-        return {"observable": self.observable, "units": UNITS, **found}
+        fields = asdict(self.spectrum) | {"left_out": left_out}
+        return {"observable": self.observable, "units": UNITS, **fields}
 
     def report(self) -> list[Any]:
         """Return tables of the masses and of their dependence on the quark mass."""
-        found = self.spectrum
-        tables = [mass_table(found), *([pcac_table(found)] if found.pcac else [])]
-        return [*tables, *([chiral_table(found)] if found.chiral else [])]
+        spectrum = self.spectrum
+        tables = [mass_table(spectrum), *([pcac_table(spectrum)] if spectrum.pcac else [])]
+        return [*tables, *([chiral_table(spectrum)] if spectrum.chiral else [])]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the masses of the lightest quarks, and where that of the pion vanishes.
 
         The source with the smallest error of a mass is taken.
         """
-        found = self.spectrum
-        at_rest = [mass for mass in found.masses if not any(mass.momentum) and mass.parity >= 0]
+        spectrum = self.spectrum
+        at_rest = [mass for mass in spectrum.masses if not any(mass.momentum) and mass.parity >= 0]
         proper = [x for x in at_rest if x.name in SYMBOLS] or at_rest
-        where = _where([*proper, *found.pcac])
+        where = _where([*proper, *spectrum.pcac])
         masses: dict[str, HadronMass] = {}
-        for one in sorted(_of_lightest_quarks(proper), key=lambda quark: quark.fit.mass.error):
-            masses.setdefault(SYMBOLS.get(one.name, one.name), one)
-        known = [symbol for symbol in SYMBOLS.values() if symbol in masses] or [*masses][:2]
-        fits = [(symbol, masses[symbol].fit) for symbol in known]
-        pcac = sorted(_of_lightest_quarks(found.pcac), key=lambda quark: quark.mass.error)
-        critical = [x for x in found.chiral if x.kappa_c or x.m_c][:1]
+        for hadron in sorted(_of_lightest_quarks(proper), key=lambda quark: quark.fit.mass.error):
+            masses.setdefault(SYMBOLS.get(hadron.name, hadron.name), hadron)
+        symbols = [symbol for symbol in SYMBOLS.values() if symbol in masses] or [*masses][:2]
+        fits = [(symbol, masses[symbol].fit) for symbol in symbols]
+        pcac = sorted(_of_lightest_quarks(spectrum.pcac), key=lambda quark: quark.mass.error)
+        critical = [x for x in spectrum.chiral if x.kappa_c or x.m_c][:1]
         return [
             *(
                 quoted_number(f"a m_{symbol}{where}", fit.mass, fit.systematic)
@@ -183,22 +195,26 @@ class SpectrumResult(FitResult):
         return "no mass of a hadron at rest could be determined"
 
 
-def _of_lightest_quarks(found: Sequence[Hadron]) -> list[Hadron]:
+def _of_lightest_quarks(hadrons: Sequence[Hadron]) -> list[Hadron]:
     """Return the masses of hadrons, or PCAC masses, with the lightest quarks."""
-    lightest = min(map(_heaviness, found), default=None)
-    return [x for x in found if _heaviness(x) == lightest]
+    lightest = min(map(_heaviness, hadrons), default=None)
+    return [x for x in hadrons if _heaviness(x) == lightest]
 
 
-def _heaviness(one: HadronMass | PcacMass) -> tuple[float, ...]:
+def _heaviness(hadron: HadronMass | PcacMass) -> tuple[float, ...]:
     """Return numbers that grow with the masses of the quarks of a hadron."""
-    return one.m1 + one.m2, 1 / one.kappa1 + 1 / one.kappa2, abs(one.mu1) + abs(one.mu2)
+    return (
+        hadron.m1 + hadron.m2,
+        1 / hadron.kappa1 + 1 / hadron.kappa2,
+        abs(hadron.mu1) + abs(hadron.mu2),
+    )
 
 
-def _where(found: Sequence[HadronMass | PcacMass]) -> str:
+def _where(hadrons: Sequence[HadronMass | PcacMass]) -> str:
     """Return the parameters of the lightest quarks in words; nothing if there are no others."""
-    if len({*map(_heaviness, found)}) < 2:
+    if len({*map(_heaviness, hadrons)}) < 2:
         return ""
-    lightest = min(found, key=_heaviness)
+    lightest = min(hadrons, key=_heaviness)
     return f" ({describe_quarks(*quarks_of(vars(lightest)))})"
 
 
@@ -223,7 +239,11 @@ class HadronFit(Fit):
 
     @abstractmethod
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+        self,
+        folder: Path,
+        correlators: HadronCorrelators,
+        series: MassSeries,
+        options: Mapping[str, Any],
     ) -> list[ChiralFit]:
         """Extrapolate in the quark mass, given the folder of the table and its correlators."""
 
@@ -241,8 +261,8 @@ class HadronFit(Fit):
         """Fit all hadrons of a table; see `Fit.carry_out`."""
         correlators, series = self.fitted(tables[0], options)
         chiral = self.chiral(tables[0].parent, correlators, series, options)
-        found = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
-        return SpectrumResult(self.result, found)
+        summary = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
+        return SpectrumResult(self.result, summary)
 
 
 class MesonFit(HadronFit):
@@ -258,7 +278,11 @@ class MesonFit(HadronFit):
     series = staticmethod(meson_series)
 
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+        self,
+        folder: Path,
+        correlators: HadronCorrelators,
+        series: MassSeries,
+        options: Mapping[str, Any],
     ) -> list[ChiralFit]:
         """Extrapolate with the pions of the same table; see `HadronFit.chiral`."""
         return chiral_fits(series, series)
@@ -280,7 +304,11 @@ class BaryonFit(HadronFit):
     series = staticmethod(baryon_series)
 
     def chiral(
-        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+        self,
+        folder: Path,
+        correlators: HadronCorrelators,
+        series: MassSeries,
+        options: Mapping[str, Any],
     ) -> list[ChiralFit]:
         """Extrapolate with the pions that were measured in the same folder.
 
@@ -291,7 +319,7 @@ class BaryonFit(HadronFit):
             pions, mesons = MesonFit().fitted(table, options)
         except GaugeError:
             return []
-        if not np.array_equal(pions.sweeps, found.sweeps):
+        if not np.array_equal(pions.sweeps, correlators.sweeps):
             return []
         names = {state.name for state in series.masses}
         return [fit for fit in chiral_fits(mesons, series) if fit.quantity.rstrip("+-") in names]
@@ -308,13 +336,15 @@ class ResidualMassResult(DataResult[ResidualMasses]):
 
     def report(self) -> list[Any]:
         """Return a table of the residual masses."""
-        found = self.found
-        lines = [f"{found.configurations} configurations."]
-        lines += [f"{MASS_KEY} = {found.ensemble[MASS_KEY]}."] if MASS_KEY in found.ensemble else []
-        lines += [*(f"Left out: {x}" for x in found.left_out), *found.cautions]
+        summary = self.found
+        lines = [f"{summary.configurations} configurations."]
+        lines += (
+            [f"{MASS_KEY} = {summary.ensemble[MASS_KEY]}."] if MASS_KEY in summary.ensemble else []
+        )
+        lines += [*(f"Left out: {x}" for x in summary.left_out), *summary.cautions]
         headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
         table = _table("Residual masses", headings, lines, left=0)
-        for mass in found.masses:
+        for mass in summary.masses:
             chi2 = reduced(mass.chi2, mass.chi2_expected)
             times = f"{mass.t_min}–{mass.t_max}", f"{mass.z_a_t_min}–{mass.z_a_t_max}"
             m_res = (str(mass.m_res), times[0], chi2) if mass.m_res else ("", "", "")

@@ -212,8 +212,8 @@ QuarkParameters = tuple[float, float, float, float, float, float]
 
 def parameters_of(quarks: Iterable[Quark]) -> QuarkParameters:
     """Return the hopping parameters, then the twisted masses and the masses of two quarks."""
-    one, other = quarks
-    return one.kappa, other.kappa, one.mu, other.mu, one.m, other.m
+    first, second = quarks
+    return first.kappa, second.kappa, first.mu, second.mu, first.m, second.m
 
 
 def quarks_of(labels: Mapping[str, Any]) -> list[Quark]:
@@ -446,12 +446,12 @@ class _Fitter:
         unit = curve(np.array([0.0, self.guess]))[0]
         log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
         start = np.array([log, self.guess])
-        found = fit_curve(curve, start, values, *self.weighting)
-        log, mass = found.values
+        fit = fit_curve(curve, start, values, *self.weighting)
+        log, mass = fit.values
         if self.correlator.periodic and mass < 0:  # with -mass the curve is the same
             start = np.array([log - self.correlator.extent * mass, -mass])
-            found = fit_curve(curve, start, values, *self.weighting)
-        return found
+            fit = fit_curve(curve, start, values, *self.weighting)
+        return fit
 
     def two_states(self, first: int) -> CurveFit:
         """Fit two states from a time on, beginning with those of the late times."""
@@ -484,13 +484,13 @@ class _Fitter:
         """Return the first t at which the second state moves the mass by little."""
         for first in range(start, self.last + 2 - LEAST_POINTS):
             t = np.arange(first, self.last + 1)
-            whole = self.correlator.two_states(t)(two.values)[0]
-            excited = whole - self.correlator.curve(t)(two.values[:2])[0]
+            model = self.correlator.two_states(t)(two.values)[0]
+            excited = model - self.correlator.curve(t)(two.values[:2])[0]
             try:
-                one = self.one_state(first)
+                single = self.one_state(first)
             except GaugeError:
                 continue
-            bias = abs(one.fit.projection[1] @ excited)
-            if bias < LARGEST_BIAS * estimate(one.series[:, 1]).error:
+            bias = abs(single.fit.projection[1] @ excited)
+            if bias < LARGEST_BIAS * estimate(single.series[:, 1]).error:
                 return first
         return self.last + 1 - LEAST_POINTS

@@ -154,8 +154,8 @@ class QuarkObservable(Observable):
     def _choose_tables(self) -> None:
         """Leave out the table of operators if nothing is known of the operator."""
         if not self.quarks.family:
-            known = tuple(table for table in type(self).secondary_tables if table is not OPERATOR)
-            object.__setattr__(self, "secondary_tables", known)
+            tables = tuple(table for table in type(self).secondary_tables if table is not OPERATOR)
+            object.__setattr__(self, "secondary_tables", tables)
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Self:
@@ -166,8 +166,8 @@ class QuarkObservable(Observable):
     def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
         """Return what declares the options; see `Observable.owners`."""
         shared = quark_options()
-        own = tuple(option for option in cls.options if option not in shared)
-        return [*quark_owners(), (cls.name, own)]
+        options = tuple(option for option in cls.options if option not in shared)
+        return [*quark_owners(), (cls.name, options)]
 
     def for_group(self, group: str) -> QuarkObservable:
         """Return the observable for a gauge group; see `Observable.for_group`."""
@@ -194,11 +194,11 @@ class QuarkObservable(Observable):
     @property
     def header(self) -> dict[str, str]:
         """Header of the table; see `Observable.header`."""
-        own, massive = super().header, self.quarks.massive
+        metadata, massive = super().header, self.quarks.massive
         if massive:
-            formula = own["normalisation"].replace(INVERSE, massive.operator_class.propagator)
-            own = {**own, "normalisation": formula}
-        return {**own, **self.quarks.header}
+            formula = metadata["normalisation"].replace(INVERSE, massive.operator_class.propagator)
+            metadata = {**metadata, "normalisation": formula}
+        return {**metadata, **self.quarks.header}
 
     @property
     def warm_up(self) -> Self:
@@ -263,11 +263,11 @@ class Hadrons(QuarkObservable):
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
-        found = series_of(table, source, cls.columns, CORRELATORS)
-        labels, values = correlators_of(found)
+        content = series_of(table, source, cls.columns, CORRELATORS)
+        labels, values = correlators_of(content)
         return {
             ",".join([*(f"{key}={x}" for key, x in label.items()), part]): TimeSeries(
-                found.sweeps, values[part][n], 0
+                content.sweeps, values[part][n], 0
             )
             for n, label in enumerate(labels)
             for part in values
@@ -336,23 +336,23 @@ class Baryons(Hadrons):
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all baryons of the group; see `Hadrons.correlators`."""
         if not self._has_three_colours:
-            for pair, other in pairs_of(self.quarks.kinds):
-                yield from self._diquarks((pair, other), quarks[pair], quarks[other])
+            for pair, partner in pairs_of(self.quarks.kinds):
+                yield from self._diquarks((pair, partner), quarks[pair], quarks[partner])
             return
-        for pair, other in product(self.quarks.kinds, repeat=2):
-            yield from self._baryons((pair, other), quarks[pair], quarks[other])
+        for pair, partner in product(self.quarks.kinds, repeat=2):
+            yield from self._baryons((pair, partner), quarks[pair], quarks[partner])
 
     def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[HadronCorrelator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""
         strict = up.field.devices.strict
         for momentum in self.quarks.momenta:
-            found = nucleon(up, down, momentum)
+            correlator = nucleon(up, down, momentum)
             for parity in PARITIES:
-                yield pair, ("nucleon", parity), momentum, of_parity(found, parity, strict)
+                yield pair, ("nucleon", parity), momentum, of_parity(correlator, parity, strict)
         if up is down:
-            found = delta(up)
+            correlator = delta(up)
             for parity in PARITIES:
-                yield pair, ("delta", parity), AT_REST, of_parity(found, parity, strict)
+                yield pair, ("delta", parity), AT_REST, of_parity(correlator, parity, strict)
 
     def _diquarks(
         self, pair: Pair, first: Propagator, second: Propagator
@@ -360,8 +360,8 @@ class Baryons(Hadrons):
         for (name, gamma), momentum in product(SIXTEEN.items(), self.quarks.momenta):
             # A diquark and the meson with the same matrix have opposite parities.
             parity = -1 if (GAMMA[3] @ gamma @ GAMMA[3] == gamma).all() else 1
-            found = diquark(first, second, gamma, momentum)
-            yield pair, (f"{BOSONS}-{name}", parity), momentum, found
+            correlator = diquark(first, second, gamma, momentum)
+            yield pair, (f"{BOSONS}-{name}", parity), momentum, correlator
 
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")
@@ -400,9 +400,9 @@ class Mesons(Hadrons):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> Mesons:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        everything = options.pop(ALL_GAMMAS.name, None)
-        found = super().for_lattice(lattice, **options)
-        return replace(found, gammas=tuple(product(SIXTEEN, SIXTEEN))) if everything else found
+        all_gammas = options.pop(ALL_GAMMAS.name, None)
+        mesons = super().for_lattice(lattice, **options)
+        return replace(mesons, gammas=tuple(product(SIXTEEN, SIXTEEN))) if all_gammas else mesons
 
     @property
     def records(self) -> int:
@@ -477,25 +477,28 @@ class ResidualMassSums(QuarkObservable):
     def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
         for source, solution in solutions(self.quarks, field, solves):
             label = self.quarks.label(source)
-            for quark, one in solution.items():
-                if one.effective:
-                    sums = _sums(one.effective)
+            for quark, solved in solution.items():
+                if solved.effective:
+                    sums = _sums(solved.effective)
                     for t, values in enumerate(zip(*sums, strict=True)):
                         yield (quark.m, label, t, *values)
 
 
-def _sums(found: EffectivePropagator) -> list[list[float]]:
+def _sums(propagator: EffectivePropagator) -> list[list[float]]:
     """Return the sums by column and t."""
-    tensor, strict = spin_tensor(found.quark, found.quark), found.quark.field.devices.strict
+    tensor, strict = (
+        spin_tensor(propagator.quark, propagator.quark),
+        propagator.quark.field.devices.strict,
+    )
     pion = meson(tensor, GAMMA_5, GAMMA_5, strict).real
-    sums = [pion, contact_correlator(found)]
-    if found.midpoint and found.axial is not None and found.vector is not None:
-        between = spin_tensor(found.midpoint, found.midpoint)
+    sums = [pion, contact_correlator(propagator)]
+    if propagator.midpoint and propagator.axial is not None and propagator.vector is not None:
+        between = spin_tensor(propagator.midpoint, propagator.midpoint)
         middle = meson(between, GAMMA_5, GAMMA_5, strict).real
         local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5, strict).real
         with np.errstate(invalid="ignore"):  # a forecast of memory counts, and has zeros
             ratio = middle / pion
-        sums += [middle, ratio, found.axial, local, found.vector]
+        sums += [middle, ratio, propagator.axial, local, propagator.vector]
     return [s.tolist() for s in sums]
 
 

@@ -98,8 +98,8 @@ class MesonPlot(TablePlot):
 
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show the correlators; see `correlators_picture`."""
-        chosen = chosen_hadrons(options)
-        return correlators_picture(MesonFit().fitted(table, options)[1], chosen)
+        hadrons = chosen_hadrons(options)
+        return correlators_picture(MesonFit().fitted(table, options)[1], hadrons)
 
 
 PLOTS.register(MesonPlot())
@@ -112,15 +112,15 @@ def symbol(name: str) -> str:
     return SYMBOLS.get(bare, rf"\mathrm{{{bare}}}") + parity
 
 
-def chosen_hadrons(given: dict[str, Any]) -> list[str]:
+def chosen_hadrons(options: dict[str, Any]) -> list[str]:
     """Take the names of the hadrons out of the options of a plot; none stands for all."""
-    return [name.strip() for name in given.pop(HADRONS.name, "").split(",") if name.strip()]
+    return [name.strip() for name in options.pop(HADRONS.name, "").split(",") if name.strip()]
 
 
 def frames_of(
     fits: Sequence[MassSeries],
     points: Callable[[Correlator], ErrorBars],
-    chosen: Sequence[str] = (),
+    hadrons: Sequence[str] = (),
 ) -> dict[str, list[tuple[MassSeries, HadronState]]]:
     """Return the hadrons at rest by name, fitted or not, if there are points to draw.
 
@@ -133,25 +133,27 @@ def frames_of(
             if state.at_rest and points(correlator):
                 serieseseses.setdefault(state.label, []).append((series, state))
     usual = sorted(serieseseses, key=_place)
-    wanted = [name for x in chosen for name in usual if x in (name, name.rstrip("+-"))]
-    for one in chosen:
-        if not any(one in (name, name.rstrip("+-")) for name in usual):
+    selection = [name for x in hadrons for name in usual if x in (name, name.rstrip("+-"))]
+    for word in hadrons:
+        if not any(word in (name, name.rstrip("+-")) for name in usual):
             raise UsageError(
-                f"{HADRONS.flag}: there is no correlator of '{shortened(one, 40)}' that could be "
+                f"{HADRONS.flag}: there is no correlator of '{shortened(word, 40)}' that could be "
                 f"drawn; choose from {', '.join(usual)}."
             )
     return {
         name: pairs
         if len(pairs) <= MOST
         else [pair for pair in pairs if pair[1].quarks[0] == pair[1].quarks[1]][:MOST]
-        for name, pairs in ((name, serieseseses[name]) for name in (wanted if chosen else usual))
+        for name, pairs in (
+            (name, serieseseses[name]) for name in (selection if hadrons else usual)
+        )
     }
 
 
 def _place(name: str) -> tuple[int, str]:
     """Return what the names of hadrons are sorted by: the order of `SYMBOLS`, then the parity."""
-    known, bare = list(SYMBOLS), name.rstrip("+-")
-    return (known.index(bare) if bare in known else len(known), name)
+    symbols, bare = list(SYMBOLS), name.rstrip("+-")
+    return (symbols.index(bare) if bare in symbols else len(symbols), name)
 
 
 def quarks(state: HadronState) -> str:
@@ -178,7 +180,7 @@ def picture_of_frames(
         legend += key
     columns = 1 if len(frames) <= 3 else 2 if len(frames) <= 6 else 3
     sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
-    made = []
+    panels = []
     for number, (name, pairs) in enumerate(frames.items(), 1):
         drawn = [
             mark
@@ -188,13 +190,13 @@ def picture_of_frames(
         frame = Frame([*legend, *drawn], "", name, {"yscale": scale})
         legend = []
         if number > len(frames) - columns:  # the lowest frame of each column
-            said = sideways if columns == 1 or number == len(frames) else ""
-            frame = replace(frame, x=f"$t/a${said}", finish=_finish_lowest)
-        made.append(frame)
+            remark = sideways if columns == 1 or number == len(frames) else ""
+            frame = replace(frame, x=f"$t/a${remark}", finish=_finish_lowest)
+        panels.append(frame)
     rows = math.ceil(len(frames) / columns)
     layout = {"nrows": rows, "ncols": columns, "sharex": True}
     height, width = HEAD + HEIGHT * rows, WIDTH * (1 + WIDER * (columns - 1))
-    return Picture(made, height, columns=3, layout=layout, aligned=True, width=width)
+    return Picture(panels, height, columns=3, layout=layout, aligned=True, width=width)
 
 
 def _finish_lowest(axes: Axes) -> None:
@@ -203,10 +205,10 @@ def _finish_lowest(axes: Axes) -> None:
     integer_ticks(axes)
 
 
-def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Picture:
+def correlators_picture(series: MassSeries, hadrons: Sequence[str] = ()) -> Picture:
     """Return correlators on a logarithmic scale with their fits, dashed where not fitted."""
-    found = frames_of([series], _points, chosen)
-    frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in found.items()}
+    states = frames_of([series], _points, hadrons)
+    frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in states.items()}
     key = [
         KeyEntry(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
         for text, dashes in (("fit", "-"), ("its continuation", "--"))
@@ -216,18 +218,18 @@ def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Pictu
 
 def _points(correlator: Correlator) -> ErrorBars:
     """Return the moduli of a correlator with their errors, unless the errors are larger."""
-    found = [estimate(x) for x in correlator.values.T]
-    known = [(t, abs(x.value), x.error) for t, x in enumerate(found) if t]
-    return [x for x in known if x[1] > x[2]]  # others would hide the rest
+    estimates = [estimate(x) for x in correlator.values.T]
+    points = [(t, abs(x.value), x.error) for t, x in enumerate(estimates) if t]
+    return [x for x in points if x[1] > x[2]]  # others would hide the rest
 
 
 def _marks(
-    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+    series: MassSeries, state: HadronState, style: dict[str, Any], shift: float
 ) -> Iterator[Mark]:
     """Yield a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))
-    yield Symbols(at + shift, value, error, style=own)
+    yield Symbols(at + shift, value, error, style=style)
     if state not in series.masses:
         return
     fit, _ = series.masses[state]
@@ -235,7 +237,7 @@ def _marks(
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
         curve = np.abs(correlator.curve(t)(parameters)[0])
-        yield Stroke(t + shift, curve, style={"color": own["color"], "linestyle": dashes})
+        yield Stroke(t + shift, curve, style={"color": style["color"], "linestyle": dashes})
 
 
 LARGEST_ERROR = 0.25
@@ -254,9 +256,9 @@ class EffectiveMassPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all hadrons that one run has measured; see `Plot.draw`."""
-        chosen = chosen_hadrons(options)
+        hadrons = chosen_hadrons(options)
         run = one_run(runs, "The effective mass")
-        picture = effective_masses_picture(fitted(run, options), chosen)
+        picture = effective_masses_picture(fitted(run, options), hadrons)
         replace(picture, title=labels_of([run])[0]).draw(file)
         return []
 
@@ -266,23 +268,23 @@ PLOTS.register(EffectiveMassPlot())
 
 def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
     """Return the fits to all tables of hadrons in a run."""
-    found, missing = [], []
-    for one in HADRON_FITS:
+    fits, missing = [], []
+    for fit in HADRON_FITS:
         try:
-            table = find_table_by_columns(run, one.columns)
+            table = find_table_by_columns(run, fit.columns)
         except GaugeError as error:
             missing.append(error)
             continue
-        found.append(one.fitted(table, options)[1])
-    if not found:
+        fits.append(fit.fitted(table, options)[1])
+    if not fits:
         raise missing[0]
-    return found
+    return fits
 
 
-def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] = ()) -> Picture:
+def effective_masses_picture(fits: Sequence[MassSeries], hadrons: Sequence[str] = ()) -> Picture:
     """Return effective masses and, over the fitted times, the masses with errors."""
-    found = frames_of(fits, _mass_points, chosen)
-    frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in found.items()}
+    states = frames_of(fits, _mass_points, hadrons)
+    frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in states.items()}
     key = [BandEntry(text="fitted mass, at the t of the fit")]
     return picture_of_frames(frames, _mass_marks, key=key)
 
@@ -290,20 +292,20 @@ def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] =
 def _mass_points(correlator: Correlator) -> ErrorBars:
     """Return the effective masses that are known well enough to be drawn."""
     energies = correlator.effective()
-    found = [estimate(x) for x in energies.series[:, 0].T]
-    known = [(t, x) for t, x in enumerate(found, energies.start)]
-    return [(t, x.value, x.error) for t, x in known if x.error < LARGEST_ERROR * abs(x.value)]
+    estimates = [estimate(x) for x in energies.series[:, 0].T]
+    points = [(t, x) for t, x in enumerate(estimates, energies.start)]
+    return [(t, x.value, x.error) for t, x in points if x.error < LARGEST_ERROR * abs(x.value)]
 
 
 def _mass_marks(
-    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+    series: MassSeries, state: HadronState, style: dict[str, Any], shift: float
 ) -> Iterator[Mark]:
     """Yield an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_mass_points(series.correlators[state]))
-    yield Symbols(t + shift, value, error, style=own)
+    yield Symbols(t + shift, value, error, style=style)
     if state in series.masses:
         fit = series.masses[state][0]
-        yield Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": own["color"]})
+        yield Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": style["color"]})
 
 
 FRAME, CHIRAL_HEAD = 2.6, 1.0
@@ -365,12 +367,12 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
 
 def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
     """Return the points of a line, its end in the chiral limit, and the line if it can be wrong."""
-    own = look(order)
+    style = look(order)
     x, value, error = np.transpose([(point.x, point.value, point.error) for point in fit.points])
     zero = fit.kappa_c or fit.m_c
     limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
     ends = np.array([limit, x.max()])
-    hollow = {**own, "markerfacecolor": "white"}
+    hollow = {**style, "markerfacecolor": "white"}
     if zero:
         scatter = fit.kappa_c.error / fit.kappa_c.value**2 if fit.kappa_c else zero.error
         end = Symbols([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
@@ -380,9 +382,9 @@ def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
         end = Symbols.of([0.0], [fit.intercept], hollow)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
-    points = Symbols(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}")
+    points = Symbols(x, value, error, style=style, text=f"{text}, {twisted}{typeset(fit.source)}")
     line = fit.intercept.value + fit.slope.value * ends
-    joined = [Stroke(ends, line, style={"color": own["color"]})] if fit.dof else []
+    joined = [Stroke(ends, line, style={"color": style["color"]})] if fit.dof else []
     return [points, *joined, end]
 
 
@@ -416,14 +418,14 @@ def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Pictu
     for n, (quark, series) in enumerate(ratios.items()):
         if series is None:
             continue
-        fit, found = plateaus[quark], [estimate(x) for x in series.T]
+        fit, estimates = plateaus[quark], [estimate(x) for x in series.T]
         text = rf"$m={quark.m:g}$, {typeset(quark.source)}"
         plateau = []
         if fit.m_res and fit.t_min is not None and fit.t_max is not None:
             line = {"color": look(n)["color"]}
             plateau = [Stroke.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
             text += rf": $a\,m_\mathrm{{res}}={minus(fit.m_res)}$"
-        t = 1 + np.arange(len(found)) + SHIFT * n
-        marks += [Symbols.of(t, found, look(n), text), *plateau]
+        t = 1 + np.arange(len(estimates)) + SHIFT * n
+        marks += [Symbols.of(t, estimates, look(n), text), *plateau]
     frame = Frame(marks, "$t/a$", r"$a\,m_\mathrm{res}(t)$", finish=integer_ticks)
     return Picture([frame], 3.6, columns=2)

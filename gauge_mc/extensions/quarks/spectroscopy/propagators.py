@@ -108,16 +108,16 @@ def solutions(
     low = {quark: cache(partial(_low_modes, quarks, o)) for quark, o in operators.items()}
     try:
         for source in quarks.sources:
-            found = {}
+            solved = {}
             for quark, operator in operators.items():
                 measure = partial(_solve, quarks, quark, operator, source, links, low[quark])
-                alone = len(quarks.sources) == 1
+                single = len(quarks.sources) == 1
                 key = _own(quarks, quark.m), quark
                 once = field.devices.shared.once
                 with _naming(quark, quarks.label(source)):
-                    found[quark] = once(field, key, measure) if alone else measure()
-                solves.append(found[quark].record)
-            yield source, found
+                    solved[quark] = once(field, key, measure) if single else measure()
+                solves.append(solved[quark].record)
+            yield source, solved
     finally:
         for operator in operators.values():
             operator.release()
@@ -151,10 +151,10 @@ def _solutions_of_family(
     solves.operators.append(record)
     for source in quarks.sources:
         measure = partial(_solve_family, quarks, operator, source, links)
-        alone = len(quarks.sources) == 1
-        found = once(field, _own(quarks), measure) if alone else measure()
-        solves.extend(x.record for x in found.values())
-        yield source, found
+        single = len(quarks.sources) == 1
+        solved = once(field, _own(quarks), measure) if single else measure()
+        solves.extend(x.record for x in solved.values())
+        yield source, solved
 
 
 def _solve_family(
@@ -165,16 +165,16 @@ def _solve_family(
     vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
     source.fill(vectors, links)
     lines = _ProgressLines(f"{operator.name} quarks, {label}")
-    how = quarks.request, source.place, quarks.together, lines
-    found = operator.propagators(vectors, *how)
-    each = (time.perf_counter() - began) / len(found.propagators)
+    arguments = quarks.request, source.place, quarks.together, lines
+    solution = operator.propagators(vectors, *arguments)
+    each = (time.perf_counter() - began) / len(solution.propagators)
     solutions = {}
-    for n, (quark, one) in enumerate(zip(quarks.kinds, found.propagators, strict=True)):
+    for n, (quark, propagator) in enumerate(zip(quarks.kinds, solution.propagators, strict=True)):
         if quarks.smear_sink:
-            source.smear_sink(one.columns, links)
-        words = *quark, label, operator.solver, PRECISION, found.iterations, found.updates
-        numbers = float(found.iterated[n]), float(found.residuals[n]), each
-        solutions[quark] = QuarkSolution(one, (*words, *numbers))
+            source.smear_sink(propagator.columns, links)
+        words = *quark, label, operator.solver, PRECISION, solution.iterations, solution.updates
+        numbers = float(solution.iterated[n]), float(solution.residuals[n]), each
+        solutions[quark] = QuarkSolution(propagator, (*words, *numbers))
     return solutions
 
 
@@ -191,19 +191,19 @@ def _solve(
     if isinstance(operator, WallOperator):
         return _solve_walls(quarks, quark, operator, source, vectors, links)
     strict = links.devices.strict
-    kept = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
-    found = kept.read(operator, vectors, quarks.request.tolerance) if kept else None
-    if not found:
-        found = solve(operator, vectors, quarks.solver, quarks.request, low())
-        if kept:
-            kept.write(vectors, found.x)
+    path = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
+    solution = path.read(operator, vectors, quarks.request.tolerance) if path else None
+    if not solution:
+        solution = solve(operator, vectors, quarks.solver, quarks.request, low())
+        if path:
+            path.write(vectors, solution.x)
     label = quarks.label(source)
-    _say(found.notes, quark, label)
-    words = *quark, label, found.solver, found.inner, found.iterations, found.updates
-    numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
+    _say(solution.notes, quark, label)
+    words = *quark, label, solution.solver, solution.inner, solution.iterations, solution.updates
+    numbers = float(solution.iterated.max()), float(solution.residual.max()), solution.seconds
     if quarks.smear_sink:
-        source.smear_sink(found.x, links)
-    propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
+        source.smear_sink(solution.x, links)
+    propagator = Propagator(solution.x, operator.kappa, operator.boundary, source.place)
     return QuarkSolution(propagator, (*words, *numbers))
 
 
@@ -227,15 +227,22 @@ def _solve_walls(
 ) -> QuarkSolution:
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
-    how = quarks.solver, quarks.request, source.place, quarks.together
-    found = effective_propagator(operator, vectors, *how)
-    _say(found.notes, quark, label)
-    words = *quark, label, found.solver, found.inner, found.iterations, found.updates
+    arguments = quarks.solver, quarks.request, source.place, quarks.together
+    effective = effective_propagator(operator, vectors, *arguments)
+    _say(effective.notes, quark, label)
+    words = (
+        *quark,
+        label,
+        effective.solver,
+        effective.inner,
+        effective.iterations,
+        effective.updates,
+    )
     seconds = time.perf_counter() - began
     if quarks.smear_sink:
-        source.smear_sink(found.quark.columns, links)
-    record = (*words, found.iterated, found.residual, seconds)
-    return QuarkSolution(found.quark, record, found)
+        source.smear_sink(effective.quark.columns, links)
+    record = (*words, effective.iterated, effective.residual, seconds)
+    return QuarkSolution(effective.quark, record, effective)
 
 
 @contextmanager
@@ -258,12 +265,12 @@ class _ProgressLines:
 
     Parameters
     ----------
-    what : str
+    subject : str
         The work.
     """
 
-    def __init__(self, what: str) -> None:
-        self._what, self._said = what, time.monotonic()
+    def __init__(self, subject: str) -> None:
+        self._what, self._said = subject, time.monotonic()
 
     def __call__(self, line: str) -> None:
         now = time.monotonic()
@@ -280,15 +287,17 @@ def _propagator_path(
     The path of a strict propagator depends on all that may change a bit of the solution.
     """
     mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
-    own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
+    labels = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
     if strict:
         request = replace(quarks.request, iterations=ITERATIONS)  # which change no solution
         # Versions without this option named the same files.
-        chosen = (request.reduction,) if request.reduction else ()
-        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request, *chosen))
+        reduction = (request.reduction,) if request.reduction else ()
+        labels[STRICTLY] = repr(
+            (quarks.parameters, quarks.angles, quarks.solver, request, *reduction)
+        )
     left_out = ("tolerance", MUS.name, DEFLATE.name)
-    known = {name: value for name, value in quarks.header.items() if name not in left_out}
-    return PropagatorPath(Path(quarks.folder), {**known, **own})
+    metadata = {name: value for name, value in quarks.header.items() if name not in left_out}
+    return PropagatorPath(Path(quarks.folder), {**metadata, **labels})
 
 
 def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
@@ -309,10 +318,10 @@ def _smeared(quarks: Quarks, field: Field) -> Field:
     if quarks.smearing is None:
         return field
     kind = field.lattice, field.group.name, PRECISION, field.devices
-    other, more = Field.empty(*kind), Field.empty(*kind)
+    buffer, more = Field.empty(*kind), Field.empty(*kind)
     source = field
     for n in range(quarks.smearing.most or 1):
-        target = other if source is not other else more
+        target = buffer if source is not buffer else more
         quarks.smearing.iteration(n)(source, target)
         source = target
     return source
@@ -352,8 +361,8 @@ def propagator(
         If the residual cannot be reached.
     """
     numbers = {KAPPA.name: repr(float(kappa)), MUS.name: repr(float(mu))}
-    given = {**options, **numbers, SOURCE.name: (source,)}
-    quarks = Quarks.of_options(field.lattice, "propagator", given)
-    ((_, found),) = propagators(quarks, field, SolveRecords())
-    (only,) = found.values()
+    settings = {**options, **numbers, SOURCE.name: (source,)}
+    quarks = Quarks.of_options(field.lattice, "propagator", settings)
+    ((_, by_quark),) = propagators(quarks, field, SolveRecords())
+    (only,) = by_quark.values()
     return only.to_numpy()

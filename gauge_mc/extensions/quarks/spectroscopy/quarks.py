@@ -95,13 +95,13 @@ class QuarkMasses(OptionItem):
         """Refuse quarks without a known operator, with a parameter of another one, or massless."""
         names = tuple(operators_of(QUARK_MASS))
         if self.operator not in names:
-            given = f"no operator '{self.operator}' of" if self.operator else "no operator for"
+            subject = f"no operator '{self.operator}' of" if self.operator else "no operator for"
             raise UsageError(
-                f"There is {given} quarks with a mass; choose {' or '.join(names)}, as in "
+                f"There is {subject} quarks with a mass; choose {' or '.join(names)}, as in "
                 f"{names[0]}:{MASS.name}=0.04."
             )
-        own = {p.name for p in self.operator_class.parameters}
-        for name in sorted(self.given - own - {OPERATOR.name, MASS.name}):
+        parameters = {p.name for p in self.operator_class.parameters}
+        for name in sorted(self.given - parameters - {OPERATOR.name, MASS.name}):
             raise UsageError(f"The operator {self.operator} has no parameter {name}; leave it out.")
         if not self.masses:
             raise UsageError(f"The masses {MASS.name} of the quarks are missing; give some.")
@@ -122,8 +122,8 @@ class QuarkMasses(OptionItem):
     @property
     def masses(self) -> tuple[float, ...]:
         """The masses, ascending."""
-        given = self.values.get(MASS.name, ())
-        return tuple(sorted({*self.placed(self.values)[MASS.name].numbers(given, number)}))
+        values = self.values.get(MASS.name, ())
+        return tuple(sorted({*self.placed(self.values)[MASS.name].numbers(values, number)}))
 
     @property
     def kappa(self) -> float:
@@ -158,8 +158,8 @@ class QuarkMasses(OptionItem):
         return self._with(**self.operator_class.warm_up, **{MASS.name: (mass,)})
 
     def _with(self, **values: object) -> QuarkMasses:
-        given = {name: self.values[name] for name in self.given}
-        return QuarkMasses(**{**given, **values})
+        settings = {name: self.values[name] for name in self.given}
+        return QuarkMasses(**{**settings, **values})
 
     def made(
         self, field: Field, mass: float | tuple[float, ...], phases: Sequence[complex]
@@ -303,8 +303,8 @@ def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     before = (KAPPA, QUARK, MUS)
     after = (BOUNDARY, IMAGINARY_MU, SOURCE, SMEAR_SINK, MOMENTA)
     solving = (SOLVER, INNER, METHOD, REDUCTION, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
-    hadrons, kept = "all hadrons", (DEFLATE, STORED_MODES, PROPAGATORS)
-    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, *kept))]
+    hadrons, storing = "all hadrons", (DEFLATE, STORED_MODES, PROPAGATORS)
+    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, *storing))]
 
 
 def quark_options() -> tuple[Option, ...]:
@@ -312,9 +312,9 @@ def quark_options() -> tuple[Option, ...]:
     return merged(quark_owners())
 
 
-def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
+def numbers_of(options: Mapping[str, Any], option: Option) -> tuple[float, ...]:
     """Return the different numbers that an option gives, ascending; none if it is not given."""
-    numbers = option.numbers(given[option.name], number) if option.name in given else ()
+    numbers = option.numbers(options[option.name], number) if option.name in options else ()
     return tuple(sorted({*numbers}))
 
 
@@ -327,8 +327,8 @@ def momenta_up_to(square: int, lattice: Lattice) -> tuple[Momentum, ...]:
             f"{MOMENTA.flag} is {square}, but n and n - L are the same momentum on {lattice}; give "
             f"at most {(half + 1) ** 2 - 1}."
         )
-    found = product(range(-largest, largest + 1), repeat=3)
-    inside = [(x, y, z) for x, y, z in found if x * x + y * y + z * z <= square]
+    momenta = product(range(-largest, largest + 1), repeat=3)
+    inside = [(x, y, z) for x, y, z in momenta if x * x + y * y + z * z <= square]
     return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))
 
 
@@ -434,50 +434,50 @@ class Quarks:
     @classmethod
     def of_options(cls, lattice: Lattice, whose: str, options: Mapping[str, Any]) -> Quarks:
         """Return the quarks that options choose, by name."""
-        known = (*quark_options(), smear_option())
-        given = check_options((*known, *smearing_options()), options, whose)
-        own = {option.name for option in known}
-        others = {name: value for name, value in given.items() if name not in own}
+        declared = (*quark_options(), smear_option())
+        settings = check_options((*declared, *smearing_options()), options, whose)
+        keys = {option.name for option in declared}
+        smearing = {name: value for name, value in settings.items() if name not in keys}
         names = [x.name for x in merged(operator_owners())]
-        sources = given.get(SOURCE.name, (defaults.SOURCE,))
-        massive = QuarkMasses.several(given.get(QUARK.name, ()))
+        sources = settings.get(SOURCE.name, (defaults.SOURCE,))
+        massive = QuarkMasses.several(settings.get(QUARK.name, ()))
         if len(massive) > 1:
             raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
         family = family_of(massive[0]) if massive else None
-        ignored = [x.flag for x in (INNER, METHOD, REDUCTION, LINKS) if x.name in given]
+        ignored = [x.flag for x in (INNER, METHOD, REDUCTION, LINKS) if x.name in settings]
         if family and ignored:
             raise UsageError(
                 f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
                 "computed in double precision; leave it out."
             )
-        imaginary_mu = given.get(IMAGINARY_MU.name, IMAGINARY_MU.usual)
-        normal = massive or DEFLATE.name in given
+        imaginary_mu = settings.get(IMAGINARY_MU.name, IMAGINARY_MU.usual)
+        normal = massive or DEFLATE.name in settings
         return cls(
             lattice,
-            numbers_of(given, KAPPA),
+            numbers_of(settings, KAPPA),
             massive[0] if massive else None,
-            numbers_of(given, MUS) or (0.0,),
-            tuple((name, given[name]) for name in names if given.get(name)),
-            angles_of(given.get(BOUNDARY.name, "antiperiodic"), imaginary_mu),
+            numbers_of(settings, MUS) or (0.0,),
+            tuple((name, settings[name]) for name in names if settings.get(name)),
+            angles_of(settings.get(BOUNDARY.name, "antiperiodic"), imaginary_mu),
             imaginary_mu,
             tuple(parse_source(source, lattice) for source in sources),
-            given.get(SMEAR_SINK.name, False),
-            make_smearing(given.get("smear", NO_SMEARING), others),
-            momenta_up_to(given.get(MOMENTA.name, 0), lattice),
-            given.get(SOLVER.name, defaults.WALL_SOLVER if normal else defaults.SOLVER),
+            settings.get(SMEAR_SINK.name, False),
+            make_smearing(settings.get("smear", NO_SMEARING), smearing),
+            momenta_up_to(settings.get(MOMENTA.name, 0), lattice),
+            settings.get(SOLVER.name, defaults.WALL_SOLVER if normal else defaults.SOLVER),
             SolverParameters(
-                given.get(TOLERANCE.name, defaults.TOLERANCE),
-                given.get(ITERATION_LIMIT.name, ITERATIONS),
-                given.get(METHOD.name, RELIABLE),
-                given.get(INNER.name, defaults.INNER),
-                given.get(LINKS.name),
-                given.get(REDUCTION.name),
+                settings.get(TOLERANCE.name, defaults.TOLERANCE),
+                settings.get(ITERATION_LIMIT.name, ITERATIONS),
+                settings.get(METHOD.name, RELIABLE),
+                settings.get(INNER.name, defaults.INNER),
+                settings.get(LINKS.name),
+                settings.get(REDUCTION.name),
             ),
-            given.get(TOGETHER.name, family.together if family else 1),
-            given.get(PROPAGATORS.name, ""),
-            given.get(DEFLATE.name, 0),
-            given.get(STORED_MODES.name, ""),
-            not given.keys() & {*names, *(x.name for x in WHICH)},
+            settings.get(TOGETHER.name, family.together if family else 1),
+            settings.get(PROPAGATORS.name, ""),
+            settings.get(DEFLATE.name, 0),
+            settings.get(STORED_MODES.name, ""),
+            not settings.keys() & {*names, *(x.name for x in WHICH)},
         )
 
     def of_ensemble(self, text: str) -> Quarks:
@@ -494,11 +494,11 @@ class Quarks:
         kappa, mu = numbers.pop(KAPPA.name, None), numbers.pop(MUS.name, 0.0)
         if first.is_massive:
             massive = QuarkMasses(first.operator, **numbers)
-            own: dict[str, Any] = {"massive": massive, "solver": defaults.WALL_SOLVER}
+            fields: dict[str, Any] = {"massive": massive, "solver": defaults.WALL_SOLVER}
         else:
-            own = {"kappas": (kappa,), "mus": (mu,), "parameters": tuple(numbers.items())}
-        own |= {"angles": first.angles, "imaginary_mu": first.imaginary_mu}
-        return replace(self, **own, unstated=False)
+            fields = {"kappas": (kappa,), "mus": (mu,), "parameters": tuple(numbers.items())}
+        fields |= {"angles": first.angles, "imaginary_mu": first.imaginary_mu}
+        return replace(self, **fields, unstated=False)
 
     @property
     def family(self) -> type[MassFamily] | None:

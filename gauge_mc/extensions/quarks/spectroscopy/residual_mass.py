@@ -136,11 +136,11 @@ def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
     table = read_series(path, COLUMNS, "residual masses", skip)
     kinds = [x.partition(AT)[0] for x in table.index["source"]]
     quarks = [*map(WallQuark, table.index["m"].tolist(), kinds)]
-    found = {}
+    sums = {}
     for quark in dict.fromkeys(quarks):
-        own = np.flatnonzero([q == quark for q in quarks])
-        t = table.index["t"][own]
-        places = own[np.argsort(t, kind="stable")]
+        rows = np.flatnonzero([q == quark for q in quarks])
+        t = table.index["t"][rows]
+        places = rows[np.argsort(t, kind="stable")]
         extent = int(t.max()) + 1
         if (np.bincount(t, minlength=extent) * extent != t.size).any():
             raise GaugeError(
@@ -148,11 +148,11 @@ def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
                 "residual mass again."
             )
         cells = places.reshape(extent, -1).T
-        found[quark] = {
+        sums[quark] = {
             name: np.add.reduce([value[:, place] for place in cells]) / len(cells)
             for name, value in table.values.items()
         }
-    return ResidualTable(table.stated((*METADATA, MASS_KEY)), table.sweeps, found)
+    return ResidualTable(table.stated((*METADATA, MASS_KEY)), table.sweeps, sums)
 
 
 def residual_masses(table: ResidualTable, ranges: Ranges, skip: int = 0) -> ResidualMasses:
@@ -177,8 +177,8 @@ def _residual_mass(
 ) -> tuple[ResidualMass, list[str], Array]:
     """Return the residual mass of a quark, what could not be determined, and a series of it."""
     sums, missing = table.values[quark], []
-    whole = ratio_series(*(sums[name].sum(axis=1)[:, None] for name in ("contact", "pion")))
-    summed = whole[:, 0] - quark.m
+    ratio = ratio_series(*(sums[name].sum(axis=1)[:, None] for name in ("contact", "pion")))
+    summed = ratio[:, 0] - quark.m
 
     def plateau(name: str, series: Array | None) -> _Plateau:
         if series is None:

@@ -200,14 +200,14 @@ class MassSeries:
             self.left_out.append(MissingMass(describe(state), str(error)))
 
 
-def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
+def chiral_fits(pions: MassSeries, hadrons: MassSeries) -> list[ChiralFit]:
     """Extrapolate masses at rest in the quark mass, for every kind of source and twisted mass.
 
     All quarks of a hadron have the same twisted mass, and those of a baryon also the same hopping
     parameter, since its mass depends on which of them is heavier. The squared mass of the pion is a
     line in 1/kappa only without a twisted mass.
     """
-    found = []
+    fits = []
     squares = {
         state: fit.mass.value**2 + 2 * fit.mass.value * (series - fit.mass.value)
         for state, (fit, series) in pions.masses.items()
@@ -215,18 +215,18 @@ def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
     }
     pcac = {state: series for state, (_, series) in pions.pcac.items()}
     for kind in dict.fromkeys(state.kind for state in squares if state.kind):
-        found += _critical("pion^2", kind, squares) if not kind.mu else []
-        found += _critical("pcac", kind, pcac)
-        at_rest = (mass for mass in others.masses if mass.kind == kind and mass.at_rest)
+        fits += _critical("pion^2", kind, squares) if not kind.mu else []
+        fits += _critical("pcac", kind, pcac)
+        at_rest = (mass for mass in hadrons.masses if mass.kind == kind and mass.at_rest)
         heavy = [x for x in at_rest if not x.parity or x.quarks[0] == x.quarks[1]]
         for label in dict.fromkeys(x.label for x in heavy if x.name != PION):
             pairs = [
-                (squares[pion], others.masses[state][1])
+                (squares[pion], hadrons.masses[state][1])
                 for state in heavy
                 if state.label == label and (pion := _pion_of(state)) in squares
             ]
-            found += _extrapolation(label, kind, pairs)
-    return found
+            fits += _extrapolation(label, kind, pairs)
+    return fits
 
 
 def _pion_of(state: HadronState) -> HadronState:
@@ -238,13 +238,13 @@ def _critical(
     quantity: str, kind: ExtrapolationKey, series: Mapping[HadronState, Array]
 ) -> list[ChiralFit]:
     """Fit a line in 1/kappa or in the mass, and return it with the point at which it vanishes."""
-    chosen = [state for state in series if state.kind == kind and state.at_rest]
-    masses = [(x.m1 + x.m2) / 2 for x in chosen]  # 0 for operators without a mass
+    states = [state for state in series if state.kind == kind and state.at_rest]
+    masses = [(x.m1 + x.m2) / 2 for x in states]  # 0 for operators without a mass
     massive = any(masses)
-    x = np.array(masses if massive else [(1 / x.kappa1 + 1 / x.kappa2) / 2 for x in chosen])
+    x = np.array(masses if massive else [(1 / x.kappa1 + 1 / x.kappa2) / 2 for x in states])
     if np.unique(x).size < 2:
         return []
-    data = np.stack([series[state] for state in chosen], axis=1)
+    data = np.stack([series[state] for state in states], axis=1)
     fit, line = _line(quantity, kind, x, data)
     a, b = line.mean(axis=0).tolist()
     changes = (line[:, 1] - b) / b - (line[:, 0] - a) / a

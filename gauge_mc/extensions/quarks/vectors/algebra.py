@@ -100,7 +100,7 @@ class _LaunchSet:
         Names of the arguments that are complex factors.
     parity : int, optional
         The sites; by default all those of the first field.
-    found : sequence of OnDevice, optional
+    scalars : sequence of OnDevice, optional
         Factors in the memory of the device of every slab. By default they are those of the calls.
     """
 
@@ -110,7 +110,7 @@ class _LaunchSet:
         fields: dict[str, SpinorField | None],
         factors: tuple[str, ...],
         parity: int | None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         self._fields = fields  # which own the memory
         first = next(field for field in fields.values() if field)
@@ -126,7 +126,9 @@ class _LaunchSet:
             for start in range(0, len(numbers), most)
         ]
         for n, group in product(range(len(first.slabs)), self._groups):
-            group.prepare(kernel, fields, factors, launched, n, found[n] if found else OnDevice())
+            group.prepare(
+                kernel, fields, factors, launched, n, scalars[n] if scalars else OnDevice()
+            )
 
     def launch(self, **factors: Factors) -> None:
         """Launch the kernel for all vectors."""
@@ -178,14 +180,14 @@ class _VectorGroup:
         factors: tuple[str, ...],
         parity: int,
         n: int,
-        found: OnDevice,
+        scalars: OnDevice,
     ) -> None:
         """Prepare the launch for slab number n of this process."""
         like = next(field for field in fields.values() if field)
         slab, choice = like.slabs[n], like.storage.choice
         over = work(0, 1, self._count * slab.layout.slices, parity)
         kind = type(like.by_vector(slab))
-        row: dict[str, Any] = {"halted": found.halted} if kernel.takes("halted") else {}
+        row: dict[str, Any] = {"halted": scalars.halted} if kernel.takes("halted") else {}
         if kernel.sums:
             self.slab_sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True, wide=True))
             row["sums"] = self.slab_sums[-1].partial_sums(0)
@@ -197,7 +199,7 @@ class _VectorGroup:
                 name: field.by_vector(field.slabs[n], self.first) if field else zero(kind)
                 for name, field in fields.items()
             },
-            **{name: self._factors(found.factors.get(name)) for name in factors},
+            **{name: self._factors(scalars.factors.get(name)) for name in factors},
             **row,
         )
         step = repeated([arguments], 1)
@@ -209,15 +211,15 @@ class _VectorGroup:
     def _factors(self, address: int | None) -> Any:
         """Return the structure ``Factors``, given the address of those of all vectors, if any."""
         first = address + self.first * np.dtype(complex).itemsize if address else 0
-        made = structure("Factors", (PRODUCTS_HEADER,))
-        return made(own=(0.0,) * 2 * MOST_VECTORS, found=first)
+        kind = structure("Factors", (PRODUCTS_HEADER,))
+        return kind(own=(0.0,) * 2 * MOST_VECTORS, found=first)
 
     def launch(self, factors: dict[str, Factors]) -> None:
         """Launch the kernel with factors of all vectors of the fields."""
         for name, factor in factors.items():
-            own = factor[self._owners] if isinstance(factor, np.ndarray) else factor
+            scale = factor[self._owners] if isinstance(factor, np.ndarray) else factor
             for values in self._values[name]:
-                values[:] = own
+                values[:] = scale
         for launch in self._launches:
             launch()
 
@@ -381,8 +383,8 @@ class Multiply:
 
 def together(several: Sequence[Multiply]) -> list[Products]:
     """Compute products of several kinds, which are waited for after the last one has begun."""
-    for one in several:
-        one.launch()
+    for multiply in several:
+        multiply.launch()
     return [x.products() for x in several]
 
 
@@ -397,7 +399,7 @@ class AdvanceShifts:
     r : SpinorField
         The vectors r.
 
-    found : sequence of OnDevice, optional
+    scalars : sequence of OnDevice, optional
         For every slab, the factors of `launch`, as ``factors``.
 
     Raises
@@ -407,7 +409,7 @@ class AdvanceShifts:
     """
 
     def __init__(
-        self, y: SpinorField, p: SpinorField, r: SpinorField, found: Sequence[OnDevice] = ()
+        self, y: SpinorField, p: SpinorField, r: SpinorField, scalars: Sequence[OnDevice] = ()
     ) -> None:
         self._fields = (y, p, r)  # which own the memory
         shifts = y.count // r.count
@@ -416,10 +418,10 @@ class AdvanceShifts:
         self._launches: list[tuple[int, Any, Launch]] = []
         for number, slab in enumerate(r.slabs):
             geometry = _vectors_as_replicas(slab.layout, 1).geometry
-            device = found[number] if found else OnDevice({"factors": 0})
+            device = scalars[number] if scalars else OnDevice({"factors": 0})
             for vector in range(r.vectors):
-                replica, own = divmod(vector, r.per_site)
-                owner, first = vector // (r.fifth or 1), replica * y.per_site + own
+                replica, column = divmod(vector, r.per_site)
+                owner, first = vector // (r.fifth or 1), replica * y.per_site + column
                 factors = device.factors["factors"]
                 arguments = ADVANCE_SHIFTS.arguments(
                     slab.variant(r.storage.choice),
@@ -429,7 +431,7 @@ class AdvanceShifts:
                     p=p.structure(p.slabs[number], first),
                     r=r.structure(slab, vector),
                     **{name: (0.0,) * MOST_SHIFTS for name in ("a", "b", "c")},
-                    found=factors + owner * SUM_BYTES if found else 0,
+                    found=factors + owner * SUM_BYTES if scalars else 0,
                     halted=device.halted,
                     shifts=shifts,
                     stride=r.per_site,

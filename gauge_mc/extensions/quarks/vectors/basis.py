@@ -55,19 +55,22 @@ class VectorView(SpinorField):
 
     @classmethod
     def of(
-        cls, whole: SpinorField, first: int = 0, count: int = 1, repeated: bool = False
+        cls, vectors: SpinorField, first: int = 0, count: int = 1, repeated: bool = False
     ) -> VectorView:
         """Return a view of the vectors of a field."""
-        kind, memory = (whole.field, whole.storage, whole.parities), (whole.slabs, whole.layouts)
-        return cls(*kind, count, *memory, whole.fifth, whole, first, repeated)
+        kind, memory = (
+            (vectors.field, vectors.storage, vectors.parities),
+            (vectors.slabs, vectors.layouts),
+        )
+        return cls(*kind, count, *memory, vectors.fifth, vectors, first, repeated)
 
     def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
         """Return the structure ``Spinors``; see `SpinorField.structure`."""
         assert self.whole is not None
-        made = self.whole.structure(slab, self.first + (0 if self.repeated else first))
+        spinors = self.whole.structure(slab, self.first + (0 if self.repeated else first))
         if self.repeated:
-            made.vector = 0
-        return made
+            spinors.vector = 0
+        return spinors
 
 
 class BasisProducts:
@@ -207,9 +210,9 @@ def _divided(a: Any, b: Any) -> Complex:
 
 
 def _joined(real: NDArray[np.float64], imaginary: NDArray[np.float64]) -> Complex:
-    made = np.empty(np.shape(real), np.complex128)
-    made.real, made.imag = real, imaginary
-    return made
+    array = np.empty(np.shape(real), np.complex128)
+    array.real, array.imag = real, imaginary
+    return array
 
 
 def _summed(names: str, *operands: Any, **_options: Any) -> Complex:
@@ -237,9 +240,9 @@ def _summed(names: str, *operands: Any, **_options: Any) -> Complex:
 def _part(labels: str, array: NDArray[Any], fixed: dict[str, int], after: str) -> NDArray[Any]:
     """Return the elements of an array with some fixed indices, with the axes of the result."""
     part = array[tuple(fixed.get(name, slice(None)) for name in labels)]
-    left = [name for name in labels if name not in fixed]
-    order = sorted(range(len(left)), key=lambda axis: after.index(left[axis]))
-    extents = dict(zip(left, part.shape, strict=True))
+    axes = [name for name in labels if name not in fixed]
+    order = sorted(range(len(axes)), key=lambda axis: after.index(axes[axis]))
+    extents = dict(zip(axes, part.shape, strict=True))
     return np.asarray(part.transpose(order).reshape([extents.get(name, 1) for name in after]))
 
 
@@ -443,10 +446,10 @@ def change_of_basis(old: str, new: str) -> Matrix:
     for name in (old, new):
         if name not in BASES:
             raise UsageError(f"There is no basis '{name}' of gamma matrices{nearest(name, BASES)}")
-    one, other = (_group(BASES[name]) for name in (old, new))
+    source, target = (_group(BASES[name]) for name in (old, new))
     for place in range(16):
         x = np.eye(16, dtype=np.complex128)[place].reshape(4, 4)
-        q = np.sum([b @ x @ a.conj().T for a, b in zip(one, other, strict=True)], axis=0)
+        q = np.sum([b @ x @ a.conj().T for a, b in zip(source, target, strict=True)], axis=0)
         if np.abs(q).max() > 0:
             break
     q *= 2 / np.linalg.norm(q)

@@ -164,7 +164,7 @@ class DeviceIterations:
         adding, taking = launches(SUMS, sums), launches(COEFFICIENTS, sums[:1])
         return in_turn(*adding, self._devices.fence, *taking)
 
-    def beside(self, some: Sequence[Launch], others: Sequence[Launch]) -> Launch:
+    def beside(self, some: Sequence[Launch], launches: Sequence[Launch]) -> Launch:
         """Return a call that launches some kernels to run at the same time as others.
 
         They do on devices that can do so.
@@ -181,7 +181,7 @@ class DeviceIterations:
             finally:
                 for device in devices:
                     device.swap_streams()
-            for launch in others:
+            for launch in launches:
                 launch()
             for device in devices:
                 device.join()
@@ -241,9 +241,9 @@ class DeviceIterations:
 
     def complex(self, name: str) -> NDArray[np.complex128]:
         """Return complex numbers, which have two rows, after `run`."""
-        n, found = self._rows[name], np.empty(self.state.shape[1], np.complex128)
-        found.real, found.imag = self.state[n], self.state[n + 1]
-        return found
+        n, numbers = self._rows[name], np.empty(self.state.shape[1], np.complex128)
+        numbers.real, numbers.imag = self.state[n], self.state[n + 1]
+        return numbers
 
     def _begin(self) -> Event:
         """Begin an iteration; return an event at its end."""
@@ -304,9 +304,9 @@ class SlabState:
 
     def read(self, state: NDArray[np.float64]) -> NDArray[np.int32]:
         """Wait for all work, read the state, and return why the search has halted."""
-        found = self.device.read(self._memory, 0, self._state_bytes + HALTS * HALT_BYTES)
-        state[:] = found[: self._state_bytes].view(float).reshape(state.shape)
-        return found[self._state_bytes :].view(np.int32)
+        buffer = self.device.read(self._memory, 0, self._state_bytes + HALTS * HALT_BYTES)
+        state[:] = buffer[: self._state_bytes].view(float).reshape(state.shape)
+        return buffer[self._state_bytes :].view(np.int32)
 
     def found(self, part: int, **factors: str) -> OnDevice:
         """Return factors of launches that a halt in a part leaves out, by the kernel's names."""
@@ -323,11 +323,11 @@ class SlabState:
         slabs: Sequence[SlabState],
         number: int,
         products: slice,
-        seen: NDArray[np.int32],
+        halts: NDArray[np.int32],
     ) -> Launch:
         """Return a call that carries out stages of a part."""
         (x, y, z), place = self.layout.extents, self._parts.index(part)
-        own, many = len(self.layout.times), products.stop * len(self.layout.times) * self._fifth
+        slices, many = len(self.layout.times), products.stop * len(self.layout.times) * self._fifth
         by_slice = [slab.by_slice + place * self._sums_bytes for slab in slabs]
         variant = ANY_VARIANT if self._arithmetic is None else EXACTLY
         arguments = self._kernel.arguments(
@@ -339,7 +339,7 @@ class SlabState:
             state=self.state,
             factors=self._factors,
             halted=self._halts,
-            seen=seen.ctypes.data if number == 0 else 0,
+            seen=halts.ctypes.data if number == 0 else 0,
             part=part,
             stages=stages,
             vectors=self._vectors,
@@ -347,11 +347,11 @@ class SlabState:
             own_halt=place,
             other_halt=(place or len(self._parts)) - 1,
             first_summed=first,
-            summed=sums.slices // own,
+            summed=sums.slices // slices,
             slab=number,
             slabs=len(slabs),
             first=self.layout.times[0],
-            slices=own,
+            slices=slices,
             all_slices=self._slices,
             product=products.start,
             sums=products.stop - products.start,

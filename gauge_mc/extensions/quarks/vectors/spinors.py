@@ -145,13 +145,13 @@ class StorageMap:
     @cached_property
     def structure(self) -> ctypes.Structure:
         """The structure ``Elsewhere`` for kernels; it is valid as long as this object exists."""
-        made: ctypes.Structure = structure("Elsewhere", (ELSEWHERE,))(
+        mapping: ctypes.Structure = structure("Elsewhere", (ELSEWHERE,))(
             number_bytes=self.number_bytes,
             slots=self.other.slots,
             lanes=self.other.lanes,
             places=None if self._places is None else self._places.ctypes.data,
         )
-        return made
+        return mapping
 
     @cached_property
     def _places(self) -> NDArray[np.int32] | None:
@@ -159,9 +159,9 @@ class StorageMap:
 
 
 @cache
-def elsewhere(number_bytes: int, layout: Layout, other: Layout) -> StorageMap:
+def elsewhere(number_bytes: int, layout: Layout, target: Layout) -> StorageMap:
     """Return a `StorageMap`, whose table is computed once."""
-    return StorageMap(number_bytes, layout, other)
+    return StorageMap(number_bytes, layout, target)
 
 
 READ_SPINORS = Kernel("read_spinors")
@@ -358,13 +358,13 @@ class SpinorField:
         """Return the structure of vectors that are so many bytes apart."""
         replica, number = divmod(first, self.per_site)
         start = replica * slab.layout.period * slab.slice_bytes
-        made: ctypes.Structure = structure("Spinors", (SPINORS,))(
+        spinors: ctypes.Structure = structure("Spinors", (SPINORS,))(
             data=slab.buffer.address + start + number * self._vector_bytes(slab),
             slice=slab.slice_bytes,
             parity=slab.slice_bytes // 2 if len(self.parities) == 2 else 0,
             vector=vector,
         )
-        return made
+        return spinors
 
     def window(self, parity: int) -> SliceRange:
         """Return the range of bytes of a slice that holds the vectors on one parity."""
@@ -476,10 +476,10 @@ class SpinorField:
             is before T.
         """
         devices, slices = self.field.devices, list(self.slices())
-        whole = np.stack(slices, axis=1) if devices.root else np.empty(0, complex)
+        vectors = np.stack(slices, axis=1) if devices.root else np.empty(0, complex)
         if devices.root and self.fifth:
-            whole = whole.reshape(self.count, self.fifth, *whole.shape[1:])
-        return devices.processes.broadcast(whole)
+            vectors = vectors.reshape(self.count, self.fifth, *vectors.shape[1:])
+        return devices.processes.broadcast(vectors)
 
     @property
     def _slice_shape(self) -> tuple[int, ...]:

@@ -131,9 +131,9 @@ def shares_of(parts: int, sites: int, most: int) -> tuple[int, int]:
     Both divide the number of parts, so that all threads have equally much to do.
     """
     threads = max(n for n in range(1, min(parts, most) + 1) if parts % n == 0)
-    left = parts // threads
-    lacking = min(left, -(-LEAST_THREADS // (sites * threads)))
-    return threads, next(n for n in range(lacking, left + 1) if left % n == 0)
+    quotient = parts // threads
+    lacking = min(quotient, -(-LEAST_THREADS // (sites * threads)))
+    return threads, next(n for n in range(lacking, quotient + 1) if quotient % n == 0)
 
 
 LINKS_ALONE = VectorsPerThread(1).choice
@@ -159,8 +159,8 @@ class Boundary:
     @classmethod
     def of(cls, boundary: Phases) -> Boundary:
         """Return the boundary conditions given by the phase in t alone, or by all four phases."""
-        given = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
-        phases = [complex(x) for x in given]
+        values = [*boundary] if isinstance(boundary, Iterable) else [1, 1, 1, boundary]
+        phases = [complex(x) for x in values]
         if len(phases) != 4 or not all(abs(abs(phase) - 1) < MODULUS_ERROR for phase in phases):
             raise UsageError(
                 f"The boundary condition is {boundary}; give the phase in t, such as -1 for "
@@ -213,8 +213,12 @@ class Transport:
 
     def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:
         self.storage, self.reals, self.boundary = storage, reals, boundary
-        same = storage.norm_bytes == 0 and storage.arithmetic == field.precision
-        self._field, self._copies, self._slabs = field, not (same and reals.is_stored), field.slabs
+        identical = storage.norm_bytes == 0 and storage.arithmetic == field.precision
+        self._field, self._copies, self._slabs = (
+            field,
+            not (identical and reals.is_stored),
+            field.slabs,
+        )
         if self._copies:
             nbytes = 4 * storage.unit_bytes(reals.numbers(field.group))
             self._slabs = empty_slabs(field, storage.layouts(field), nbytes)
@@ -224,14 +228,14 @@ class Transport:
     def structure(self, slab: int) -> ctypes.Structure:
         """Return the structure ``Transport`` for a slab; it is valid as long as this object is."""
         phases = self.boundary.phases
-        made: ctypes.Structure = structure("Transport", (TRANSPORT,))(
+        transport: ctypes.Structure = structure("Transport", (TRANSPORT,))(
             links=self._slabs[slab].buffer.address,
             re=tuple(phase.real for phase in phases),
             im=tuple(phase.imag for phase in phases),
             phases=self.boundary.bits,
             lanes=self._lanes[slab].ctypes.data,
         )
-        return made
+        return transport
 
     def refresh(self) -> None:
         """Take over the links of the field, which have changed."""
