@@ -74,11 +74,11 @@ from gauge_mc.run.parameters import Parameters, known_options
 from gauge_mc.run.settings import Execution
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
-from gauge_mc.scans.job_arrays import BATCH_SYSTEMS
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates import chain_steps
-from gauge_mc.updates.levels import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.monomials import MONOMIALS
 
 if TYPE_CHECKING:

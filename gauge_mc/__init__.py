@@ -50,7 +50,7 @@ _HOMES = {
     "Parameters": "run.parameters",
     "Random": "fields.random_field",
     "UsageError": "errors",
-    "action_density": "fields.averages",
+    "action_density": "fields.sums",
     "bench": "benchmarks",
     "convert": "run.convert",
     "convert_all": "run.conversions",

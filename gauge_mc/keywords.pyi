@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import Smearing
-from gauge_mc.updates.levels import TrajectoryLevel
+from gauge_mc.updates.integrators import TrajectoryLevel
 from gauge_mc.updates.terms import NamedMonomial
 
 class ParameterKeywords(TypedDict, total=False):
@@ -83,20 +83,8 @@ class DetermineKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: (
-        str
-        | TrajectoryLevel
-        | Mapping[str, object]
-        | list[str | TrajectoryLevel | Mapping[str, object]]
-        | None
-    )
-    monomials: (
-        str
-        | NamedMonomial
-        | Mapping[str, object]
-        | list[str | NamedMonomial | Mapping[str, object]]
-        | None
-    )
+    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
+    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     steps: int | None
@@ -173,20 +161,8 @@ class GenerateKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: (
-        str
-        | TrajectoryLevel
-        | Mapping[str, object]
-        | list[str | TrajectoryLevel | Mapping[str, object]]
-        | None
-    )
-    monomials: (
-        str
-        | NamedMonomial
-        | Mapping[str, object]
-        | list[str | NamedMonomial | Mapping[str, object]]
-        | None
-    )
+    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
+    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     steps: int | None
@@ -319,20 +295,8 @@ class ScanKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: (
-        str
-        | TrajectoryLevel
-        | Mapping[str, object]
-        | list[str | TrajectoryLevel | Mapping[str, object]]
-        | None
-    )
-    monomials: (
-        str
-        | NamedMonomial
-        | Mapping[str, object]
-        | list[str | NamedMonomial | Mapping[str, object]]
-        | None
-    )
+    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
+    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     refine: bool | None

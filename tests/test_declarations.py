@@ -24,7 +24,7 @@ from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
 from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
-from gauge_mc.scans.request import ADDITIONS
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.smearing.kinds import Ape
 from gauge_mc.updates.terms import ACTION_TERMS

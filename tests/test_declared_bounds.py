@@ -19,7 +19,7 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of
 from gauge_mc.smearing import SMEARINGS
-from gauge_mc.updates.levels import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS
 from tests.samples import all_of
 
 LATTICE = Lattice(4, 4, 4, 4)

@@ -22,7 +22,7 @@ from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.checks import check_force, check_term
-from gauge_mc.updates.levels import (
+from gauge_mc.updates.integrators import (
     INTEGRATORS,
     MOST_STEPS,
     Drift,

@@ -18,9 +18,10 @@ from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.grid import Grid, axes, list_axes
-from gauge_mc.scans.job_arrays import BATCH_SYSTEMS, TOGETHER
-from gauge_mc.scans.request import ADDITIONS, ScanRequest
+from gauge_mc.scans.request import ScanRequest
 
 GRID = "Grid"
 
@@ -65,7 +66,7 @@ def _changes() -> dict[str, dict[str, Any]]:
 @prints(
     "gauge_mc.scans.carry_out:ScanReport",
     "gauge_mc.scans.forecast:ScanForecast",
-    "gauge_mc.scans.job_arrays:Submission",
+    "gauge_mc.scans.batch_systems:Submission",
 )
 @with_settings(
     (name for name in known_options() if name != "share_gpus"),
@@ -144,8 +145,8 @@ def scan(
     gauge-mc scan --output SCAN --refine
     gauge-mc scan --lattice 8x8x8x4,12x12x12x4 --beta 2.29,2.3 --configs 1000 --format none
     """
+    from gauge_mc.scans import batch_systems, forecast
     from gauge_mc.scans import carry_out as scans
-    from gauge_mc.scans import forecast, job_arrays
 
     stated = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(stated.pop("card")) if "card" in stated else {}
@@ -186,7 +187,7 @@ def scan(
                 "are averaged."
             )
         with alone_on_stdout(json):
-            submission = job_arrays.submit(request, submit, submit_option or [], dry_run)
+            submission = batch_systems.submit(request, submit, submit_option or [], dry_run)
         again = CommandLine("scan", collect=True, output=request.path)
         lines = [f"To gather the results: {again}"]
         if dry_run:

@@ -21,8 +21,8 @@ from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunS
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.batch_systems import last_array
 from gauge_mc.scans.carry_out import MemberState, member_states, share_done
-from gauge_mc.scans.job_arrays import last_array
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.signatures import checks_types

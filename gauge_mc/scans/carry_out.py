@@ -32,6 +32,7 @@ from gauge_mc.run.request import StopReason
 from gauge_mc.run.settings import Execution
 from gauge_mc.run.state import TIME_LIMIT, RunState, Stop, saved_updates, state_of
 from gauge_mc.run.thermalisation import Skip
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels
 from gauge_mc.scans.display import (
     ProgressDisplay,
@@ -46,7 +47,7 @@ from gauge_mc.scans.display import places as places_in_words
 from gauge_mc.scans.grid import COUPLINGS, axes
 from gauge_mc.scans.ladders import LadderReport, RunBatch, ladder_reports, ladders, pack, unfinished
 from gauge_mc.scans.pool import CHILD, Child, Pool, Slot, make_slots
-from gauge_mc.scans.request import ADDITIONS, ScanRequest
+from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.signatures import checks_types, with_fields
 

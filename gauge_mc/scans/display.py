@@ -19,11 +19,11 @@ from gauge_mc.options import Option
 from gauge_mc.quoting import counted
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate, made_again
 from gauge_mc.run.state import state_of
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point, numbers_in, value_at
 from gauge_mc.scans.ladders import ladder_reports, ladders_shown
 from gauge_mc.scans.pool import Child, Slot
-from gauge_mc.scans.request import ADDITIONS
 from gauge_mc.scans.scan import Member, Scan
 
 LOOK_SECONDS = 1.0

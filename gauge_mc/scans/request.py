@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gauge_mc.actions import BETA, couplings
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.option_items import Items
-from gauge_mc.options import Option, check_named, check_options
+from gauge_mc.options import check_options
 from gauge_mc.quoting import counted
-from gauge_mc.registry import Registry, in_words
+from gauge_mc.registry import in_words
 from gauge_mc.run.cards import flat
 from gauge_mc.run.directory import RUNS, locked_or_removed
 from gauge_mc.run.functions import check_folders, observable_along
@@ -22,6 +21,7 @@ from gauge_mc.run.lock import refuse_in_use
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.grid import (
     PLACE,
     Grid,
@@ -34,48 +34,6 @@ from gauge_mc.scans.grid import (
 )
 from gauge_mc.scans.ladders import check_ladders
 from gauge_mc.scans.scan import Member, Scan, default_path, newest_scan
-
-if TYPE_CHECKING:
-    from gauge_mc.scans.scan import Scan
-
-
-class ScanAddition(ABC):
-    """An option of scans that adds points to an existing one."""
-
-    name: str
-    """Name of the option."""
-    option: Option
-    """The option, which is a flag."""
-
-    @abstractmethod
-    def points(self, scan: Scan, skip: Skip) -> list[Grid]:
-        """Return the points that are added to a scan.
-
-        Parameters
-        ----------
-        scan : Scan
-            The scan, of which only complete runs count.
-        skip : int or str
-            Last update that is left out, or `AUTO`.
-
-        Raises
-        ------
-        GaugeError
-            If the runs of the scan do not tell.
-        """
-
-    def caution(self, parameters: Parameters) -> str | None:
-        """Return what runs with some parameters lack for it; None if nothing, or not meant."""
-        return None
-
-
-ADDITIONS: Registry[ScanAddition] = Registry(
-    "addition to scans",
-    __name__,
-    ScanAddition,
-    lambda x: check_named(x.name, x.option),
-    options=lambda x: (x.option,),
-)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
-from gauge_mc.updates.levels import Drift, Kick, Move
+from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.momenta import acceptance
 from gauge_mc.updates.monomials import GAUGE
 

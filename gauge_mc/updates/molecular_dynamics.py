@@ -21,7 +21,7 @@ from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageSteps, schedule
-from gauge_mc.updates.levels import Move, StepTuner, TimeScales
+from gauge_mc.updates.integrators import Move, StepTuner, TimeScales
 from gauge_mc.updates.momenta import Draw, Energy, acceptance, begin_momenta, total
 from gauge_mc.updates.monomials import GAUGE, Failures, Force, Monomial
 from gauge_mc.updates.monomials.gauge import BegunKick, GaugeMonomial, StepsInMemory, begin_actions

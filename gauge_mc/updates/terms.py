@@ -12,7 +12,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, check_named, merged
 from gauge_mc.registry import Registry, in_words
-from gauge_mc.updates.levels import MOST_LEVELS
+from gauge_mc.updates.integrators import MOST_LEVELS
 from gauge_mc.updates.monomials import MONOMIALS, Monomial
 
 if TYPE_CHECKING:

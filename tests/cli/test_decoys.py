@@ -10,7 +10,7 @@ import pytest
 from gauge_mc.cli import COMMANDS
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.libraries import PYTHON
-from gauge_mc.scans.job_arrays import BATCH_SYSTEMS, COMMAND, JobArray
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, COMMAND, JobArray
 
 DECOYS = ("typer", "numpy", "pip", "rich", "ziglang", "shlex")
 TINY = "--beta 2.2 --lattice 4x4x4x4 --thermalize 1 --configs 2 --separation 1 --backend cpu"

@@ -17,7 +17,7 @@ from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.levels import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS
 from tests.reference.fields import random_field
 from tests.samples import all_of
 from tests.updates.moving import Moving

@@ -28,7 +28,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.regenerate import StoredChain
 from gauge_mc.run.settings import Execution
 from gauge_mc.run.thinning import thin
-from gauge_mc.scans.job_arrays import last_array
+from gauge_mc.scans.batch_systems import last_array
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from gauge_mc.updates import sweep as plans

@@ -18,7 +18,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import opening
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.levels import INTEGRATORS, MOST, StepTuner, mean_change
+from gauge_mc.updates.integrators import INTEGRATORS, MOST, StepTuner, mean_change
 from gauge_mc.updates.momenta import draw_momenta
 from tests.reference.observables import action
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written

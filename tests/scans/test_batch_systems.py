@@ -20,8 +20,8 @@ from gauge_mc.run.forecast import RunCosts
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution
-from gauge_mc.scans import forecast, job_arrays
-from gauge_mc.scans.job_arrays import (
+from gauge_mc.scans import batch_systems, forecast
+from gauge_mc.scans.batch_systems import (
     BATCH_SYSTEMS,
     ArrayPlan,
     JobArray,
@@ -72,7 +72,7 @@ def accepting(folder, monkeypatch):
 
     No run is tried.
     """
-    monkeypatch.setattr(job_arrays, "job_needs", lambda members, execution: (7, 1800))
+    monkeypatch.setattr(batch_systems, "job_needs", lambda members, execution: (7, 1800))
     monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
     for name, answer in ANSWERS.items():
         ours = BATCH_SYSTEMS[name].program

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gauge_mc.scans.job_arrays import BATCH_SYSTEMS, JobArray
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
 
 
 def test_a_script_asks_for_the_jobs():

@@ -1,7 +1,8 @@
 """The addition to scans: its points."""
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.scans.request import ADDITIONS, ScanRequest
+from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.request import ScanRequest
 
 
 def test_points_are_midway_between_others(tmp_path):

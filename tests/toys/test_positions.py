@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.updates.levels import INTEGRATORS, Kick
+from gauge_mc.updates.integrators import INTEGRATORS, Kick
 
 
 def changed_energy(steps):

@@ -10,7 +10,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.run.directory import Run
-from gauge_mc.updates.levels import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import Energy, exact_sum
 from tests.reference.fields import trace

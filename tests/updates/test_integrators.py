@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.updates.levels import INTEGRATORS, Drift, Integrator, Kick
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
 
 ROUNDING = 1e-14
 """Rounding error of sums of order 1 in double precision."""

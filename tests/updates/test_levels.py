@@ -6,7 +6,7 @@ import pytest
 
 from gauge_mc import algorithms
 from gauge_mc.errors import UsageError
-from gauge_mc.updates.levels import (
+from gauge_mc.updates.integrators import (
     INTEGRATORS,
     MOST_LEVELS,
     Drift,

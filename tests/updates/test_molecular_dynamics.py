@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.levels import INTEGRATORS, Drift, Kick, TimeScales, TrajectoryLevel
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick, TimeScales, TrajectoryLevel
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import gauge_actions
 from tests.reference.fields import random_field, trace

@@ -9,7 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import molecular_dynamics as moving_chains
-from gauge_mc.updates.levels import INTEGRATORS, Drift, Integrator, Kick
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics, bytes_of_trajectory
 from gauge_mc.updates.monomials import Failures
 from tests.reference.fields import random_field

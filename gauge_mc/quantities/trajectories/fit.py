@@ -45,7 +45,7 @@ from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import SKIP
-from gauge_mc.updates.levels import INTEGRATORS, TimeScales, TrajectoryLevel, gauge_level
+from gauge_mc.updates.integrators import INTEGRATORS, TimeScales, TrajectoryLevel, gauge_level
 from gauge_mc.updates.terms import ACTION_TERMS, NamedMonomial, terms_of_action, weights
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.thermalisation import Skip, last_skipped
+from gauge_mc.scans.additions import ScanAddition
 from gauge_mc.scans.grid import Grid, Point
-from gauge_mc.scans.request import ScanAddition
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.updates.terms import ACTION_TERMS, weights
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from shlex import quote
 
-from gauge_mc.scans.job_arrays import JOB_NAME, BatchSystem, JobArray, hours
+from gauge_mc.scans.batch_systems import JOB_NAME, BatchSystem, JobArray, hours
 
 
 class GridEngine(BatchSystem):

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import Skip
+from gauge_mc.scans.additions import ScanAddition
 from gauge_mc.scans.grid import Grid
-from gauge_mc.scans.request import ScanAddition
 from gauge_mc.scans.scan import Scan
 
 

@@ -1,6 +1,6 @@
 """An integrator: the leapfrog that begins and ends with a drift."""
 
-from gauge_mc.updates.levels import Drift, Integrator, Kick
+from gauge_mc.updates.integrators import Drift, Integrator, Kick
 
 
 class Positions(Integrator):

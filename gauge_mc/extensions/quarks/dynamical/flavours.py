@@ -53,7 +53,7 @@ from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quoting import counted, quoted
 from gauge_mc.registry import in_words
-from gauge_mc.updates.levels import MOST_LEVELS
+from gauge_mc.updates.integrators import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.terms import (
     ACTION_TERMS,

@@ -15,7 +15,7 @@ from gauge_mc.extensions.quarks.dynamical.monomials import Determinant, Ratio, R
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.levels import INTEGRATORS, StepTuner, TimeScales
+from gauge_mc.updates.integrators import INTEGRATORS, StepTuner, TimeScales
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics, MovingChains
 from tests.extensions.quarks.reference.reweighting import (
     AVERAGES,
