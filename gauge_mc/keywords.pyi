@@ -83,8 +83,20 @@ class DetermineKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
-    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
+        | None
+    )
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     steps: int | None
@@ -161,8 +173,20 @@ class GenerateKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
-    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
+        | None
+    )
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     steps: int | None
@@ -295,8 +319,20 @@ class ScanKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
-    monomials: str | NamedMonomial | Mapping[str, object] | list[str | NamedMonomial | Mapping[str, object]] | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
+        | None
+    )
     overrelax: int | None
     quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     refine: bool | None
