@@ -32,7 +32,6 @@ LEAVES = {
     "interruption",
     "libraries",
     "quoting",
-    "rounded",
 }
 """Modules below the tree, which import nothing but each other."""
 

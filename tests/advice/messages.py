@@ -63,7 +63,7 @@ def messages() -> dict[str, str]:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text()
-        if "--" not in source and "gauge-mc" not in source:
+        if not re.search("--|gauge-mc|CommandLine", source):
             continue
         for text in texts(ast.parse(source)):
             if is_advice(text):
