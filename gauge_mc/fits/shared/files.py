@@ -35,7 +35,7 @@ from gauge_mc.files.table import (
 )
 from gauge_mc.fits.shared.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
-from gauge_mc.options import Option
+from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
@@ -169,10 +169,11 @@ def kept_options(folder: Path, fit: str = "") -> dict[str, Any]:
 
     Raises
     ------
-    GaugeError
-        If the file is damaged.
+    GaugeError, UsageError
+        If the file is damaged, or has a value that is not of its option.
     """
     found = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
+    check_options((SKIP,), found.get(OF_ALL, {}), KEPT_FILE)
     return {**found.get(OF_ALL, {}), **found.get(fit, {})}
 
 
@@ -180,8 +181,9 @@ def left_to_kept(
     folder: Path, fit: str, options: Iterable[Option], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the kept options among some that were not given; for errors see `kept_options`."""
-    names = {one.name for one in options} - given.keys()
-    return {name: one for name, one in kept_options(folder, fit).items() if name in names}
+    names = {one.name: one for one in options if one.name not in given}
+    kept = {name: one for name, one in kept_options(folder, fit).items() if name in names}
+    return check_options(names.values(), kept, KEPT_FILE)
 
 
 def kept_in_words(folder: Path, kept: Mapping[str, Any]) -> list[str]:
