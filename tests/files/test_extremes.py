@@ -15,7 +15,7 @@ from gauge_mc.devices import cache
 from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.fits import fit
-from gauge_mc.fits.shared.files import read_fit, tables_of_result
+from gauge_mc.fits.shared.files import KEPT_FILE, read_fit, tables_of_result
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection.contents import info_parts
 from gauge_mc.inspection.status import run_status, scan_status
@@ -167,6 +167,16 @@ class FitResult(Case):
         return [*own, shown]
 
 
+class KeptOptions(Case):
+    def make(self):
+        write_loops(self.folder / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 40))
+        fit("creutz", self.folder, skip=1, keep=True)
+        self.path = self.folder / KEPT_FILE
+
+    def readers(self):
+        return [lambda: fit("creutz", self.folder)]
+
+
 class SubmittedJobs(Case):
     def make(self):
         self.path = self.folder / "jobs/1/submitted.json"
@@ -231,6 +241,7 @@ CASES = {
         "fits.shared.files.read_fit",
         "fits.shared.files.tables_of_result",
     ],
+    KeptOptions: ["fits.shared.files._kept_in"],
     SubmittedJobs: ["scans.job_arrays.last_array"],
     BenchResult: ["benchmarks.over.SavedBenchmark.read", "cli.bench"],
     LaunchBounds: ["devices.cuda.kernel.TunedBounds._read"],

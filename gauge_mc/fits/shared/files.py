@@ -34,7 +34,7 @@ from gauge_mc.files.table import (
 )
 from gauge_mc.fits.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
-from gauge_mc.options import Option
+from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
@@ -139,6 +139,7 @@ def _kept_in(path: Path) -> dict[str, dict[str, Any]]:
 def kept_options(folder: Path, fit: str = "") -> dict[str, Any]:
     """Return the options of a fit that are kept with a run, or else with the folder of its scan."""
     options = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
+    check_options((SKIP,), options.get(OF_ALL, {}), KEPT_FILE)
     return {**options.get(OF_ALL, {}), **options.get(fit, {})}
 
 
@@ -146,8 +147,11 @@ def left_to_kept(
     folder: Path, fit: str, options: Iterable[Option], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the kept options among some that were not given; for errors see `kept_options`."""
-    names = {option.name for option in options} - values.keys()
-    return {name: option for name, option in kept_options(folder, fit).items() if name in names}
+    names = {option.name: option for option in options if option.name not in values}
+    kept_values = kept_options(folder, fit).items()
+    return check_options(
+        names.values(), {name: value for name, value in kept_values if name in names}, KEPT_FILE
+    )
 
 
 def kept_in_words(folder: Path, options: Mapping[str, Any]) -> list[str]:
