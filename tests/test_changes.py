@@ -20,7 +20,7 @@ from tests.tools.compile_cuda import CUDA, TOOLCHAINS, cover, variants
     [
         ("gauge_mc/quantities/flow/scales.py", {"tests/quantities/flow/analysis/test_scales.py"}),
         ("tests/test_quoting.py", {"tests/test_quoting.py"}),
-        ("gauge_mc/updates/levels.py", {"tests/updates/test_integrators.py"}),
+        ("gauge_mc/updates/integrators.py", {"tests/updates/test_integrators.py"}),
         ("gauge_mc/updates/heatbath.py", {"tests/updates/test_heatbath.py"}),
         ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_heatbath.py"}),
         ("cuda_src/arch/maths.h", {*changes.TESTS_OF_SOURCES}),

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gauge_mc.cli import COMMANDS
-from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu import compiler, zig
 from gauge_mc.libraries import PYTHON
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, COMMAND, JobArray
 
@@ -64,7 +64,7 @@ def test_installations_and_compilers_execute_none(decoys):
     assert start(decoys, *PYTHON, "-m", "pip", "--version") == (0, "")
     for command in compiler.candidates():
         assert start(decoys, *shlex.split(command), "--version")[1] == ""
-    assert start(decoys, *compiler.COMPILE, "--version")[1] == ""
+    assert start(decoys, *zig.COMPILE, "--version")[1] == ""
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import platform
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,24 +241,3 @@ def vector_bytes() -> int:
 def register_bytes() -> int:
     """Return the size of a SIMD register in bytes; see `Compiler.register_bytes`."""
     return find_compiler().register_bytes
-
-
-COMPILE = (sys.executable, "-P", "-m", "ziglang", "c++")
-LINK = (sys.executable, "-P", "-m", "ziglang", "cc", "-shared")
-LINKED = ("-shared", "-pthread")
-"""Options that say something to the linker."""
-
-
-def main(*words: str) -> int:
-    """Compile a library, or ask; return the exit code."""
-    if "-shared" not in words or "-o" not in words:
-        return subprocess.call([*COMPILE, *words])
-    place = words.index("-o")
-    target = words[place + 1]
-    options = [word for word in words[:place] + words[place + 2 :] if word not in LINKED]
-    code = subprocess.call([*COMPILE, *options, "-fno-exceptions", "-c", "-o", f"{target}.o"])
-    return code or subprocess.call([*LINK, f"{target}.o", "-o", target])
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
