@@ -7,7 +7,7 @@ from gauge_mc.updates.monomials import MONOMIALS, Failures
 from gauge_mc.updates.terms import TermLinks
 
 
-@pytest.mark.parametrize("group", ["su2", "su3"])
+@pytest.mark.parametrize("group", ["su2", pytest.param("su3", marks=pytest.mark.slow)])
 def test_it_is_the_sum_over_plaquettes_and_has_its_force(group):
     field, strength = random_field(group), 0.7
     monomial = MONOMIALS["squared-plaquettes"](TermLinks(field).field, "own", strength=strength)
