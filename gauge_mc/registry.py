@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -404,7 +404,7 @@ def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
     known : iterable of str
         The known words, which have dashes in front if they are options.
     where : str
-        What lists the known words if they are many.
+        Option or command that lists the known words if they are many.
     """
     known = list(known)
     if not known:
@@ -423,6 +423,12 @@ def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
     if len(known) > MOST_NAMES:
         return f"; {where} lists all."
     return f"; choose {in_words(known, 'or')}."
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first three names in words, with the number of the others."""
+    more = len(names) - 3
+    return in_words([*names[:3], *([f"{more} more"] if more > 0 else [])])
 
 
 def in_any_case(word: str, known: Iterable[str]) -> str:

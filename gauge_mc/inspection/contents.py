@@ -130,21 +130,25 @@ def info(
         }
         known = {name: one for name, one in found.items() if one is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
-    return _of_directory(chosen, kind)
+    return _of_directory(chosen, kind)[0]
 
 
-def _of_directory(path: Path, kind: LinkKind) -> RunInfo | ScanInfo | FolderInfo:
+def _of_directory(
+    path: Path, kind: LinkKind
+) -> tuple[RunInfo | ScanInfo | FolderInfo, Sequence[Path]]:
+    """Return the contents of a directory, and the configurations of one that is no run."""
     if Scan(path, Parameters()).exists():
         kind.refuse(str(path))
-        return _of_scan(Scan.read(path))
+        return _of_scan(Scan.read(path)), []
     run, runs = Run(run_of(path)), [str(one) for one in runs_in(path)]
     folder = None if run.exists() else ConfigurationFolder.of(path)
     if runs or not folder or not folder.files:
         kind.refuse(str(path))
     if not folder or not (runs or folder.files):
-        return _of_run(run)
-    size = sum(one.stat().st_size for one in folder.files)
-    return FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
+        return _of_run(run), []
+    size = sum(file.stat().st_size for file in folder.files)
+    contents = FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
+    return contents, folder.files
 
 
 def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
@@ -169,17 +173,15 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     if not path.is_dir():
         yield from configuration_info(path, kind)
         return
-    found, newest = _of_directory(path, kind), None
-    part = {**vars(found)}
-    if isinstance(found, ScanInfo):
-        part |= {"grids": [grid.values() for grid in found.grids]}
-    elif isinstance(found, RunInfo):
-        part |= {"sessions": [dataclasses.asdict(session) for session in found.sessions]}
-        if found.configurations:
+    contents, files = _of_directory(path, kind)
+    part, newest = {**vars(contents)}, max(files, key=number_in_name, default=None)
+    if isinstance(contents, ScanInfo):
+        part |= {"grids": [grid.values() for grid in contents.grids]}
+    elif isinstance(contents, RunInfo):
+        part |= {"sessions": [dataclasses.asdict(session) for session in contents.sessions]}
+        if contents.configurations:
             configs = Run(run_of(path)).unambiguous_configs()
             newest = configs[max(configs)]
-    elif found.configurations:
-        newest = max(ConfigurationFolder.of(path).files, key=number_in_name)
     yield part
     if newest:
         yield from configuration_info(newest, kind)

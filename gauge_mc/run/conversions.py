@@ -147,7 +147,8 @@ def convert_all(
     make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
-    stop, found = Event(), dict[Path, Conversion]()
+    stop = Event()
+    found: dict[Path, Conversion] = {}
     with _progress(console, {source: _size(source) for source in targets}) as shown:
         how = (format, precision, verify, project, kind)
         work = _FileConversions(*how, most // jobs, stop, shown)
@@ -169,10 +170,13 @@ def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
         if not path.is_dir():
             files.append(path)
             continue
-        run, folder = Run(run_of(path)), ConfigurationFolder.of(path)
-        inside = [*run.unambiguous_configs().values()] if run.exists() else folder.files
-        if not run.exists() and folder.passed_over:
-            console.print(folder.passed_over, soft_wrap=True)
+        run = Run(run_of(path))
+        inside: Sequence[Path] = [*run.unambiguous_configs().values()] if run.exists() else []
+        if not run.exists():
+            folder = ConfigurationFolder.of(path)
+            inside = folder.files
+            if folder.passed_over:
+                console.print(folder.passed_over, soft_wrap=True)
         if not inside:
             raise GaugeError(f"There are no configurations in {path}; name another folder.")
         files += inside
