@@ -174,17 +174,17 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
         yield from configuration_info(path, kind)
         return
     contents, files = _of_directory(path, kind)
-    part, newest = {**vars(contents)}, max(files, key=number_in_name, default=None)
+    part = {**vars(contents)}
     if isinstance(contents, ScanInfo):
         part |= {"grids": [grid.values() for grid in contents.grids]}
     elif isinstance(contents, RunInfo):
         part |= {"sessions": [dataclasses.asdict(session) for session in contents.sessions]}
-        if contents.configurations:
-            configs = Run(run_of(path)).unambiguous_configs()
-            newest = configs[max(configs)]
     yield part
-    if newest:
-        yield from configuration_info(newest, kind)
+    if isinstance(contents, RunInfo) and contents.configurations:
+        configs = Run(run_of(path)).unambiguous_configs()
+        yield from configuration_info(configs[max(configs)], kind)
+    elif files:
+        yield from configuration_info(max(files, key=number_in_name), kind)
 
 
 def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
