@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module, metadata
@@ -507,6 +507,12 @@ def nearest(word: str, choices: Iterable[str], where: str = "--help") -> str:
     if len(choices) > MOST_NAMES:
         return f"; {where} lists all."
     return f"; choose {in_words(choices, 'or')}."
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first three names in words, with the number of the others."""
+    more = len(names) - 3
+    return in_words([*names[:3], *([f"{more} more"] if more > 0 else [])])
 
 
 def in_any_case(word: str, words: Iterable[str]) -> str:

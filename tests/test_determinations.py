@@ -119,6 +119,7 @@ def test_an_error_is_reached_and_a_smaller_one_continues():
     assert (quoted, Look(0, quoted).error) == (better.number, better.error)
 
 
+@pytest.mark.slow
 def test_a_time_is_spent_and_no_more():
     found = gauge_mc.determine("p", time=4, error=5e-5, **SHORT)
     assert (found.ended, found.stopped, found.reached) == ("the time is spent", None, False)
@@ -126,7 +127,7 @@ def test_a_time_is_spent_and_no_more():
     rows = table(found.path).rpartition(b"# sha256")[0]
     assert whole.startswith(rows)
     assert len(rows) < len(whole.rpartition(b"# sha256")[0])  # it was stopped within a block
-    assert found.remaining > 4
+    assert found.remaining > 2
     assert "more to the goal" in str(found)
 
 

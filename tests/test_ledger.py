@@ -20,7 +20,6 @@ def test_no_count_has_risen():
     """If one has: make something shorter, or raise it in ``ledger.toml`` and say what for."""
     known = allowed(LEDGER.read_text())
     found = counts()
-    assert known.keys() >= {"core", *parts(ROOT)}
     for part, numbers in found.items():
         assert numbers.keys() == known[part].keys()
         worse = {name: (numbers[name], known[part][name]) for name in risen(numbers, known[part])}
@@ -88,17 +87,10 @@ def test_lines_are_counted_by_kind(tmp_path):
     path = Path(tmp_path / "module.py")
     path.write_text(SOURCE)
     source = Source(path)
-    expected = {
-        "imports": 5,
-        "constants": 1,
-        "descriptions": 1,
-        "fields": 1,
-        "signatures": 5,
-        "raises": 3,
-        "executed": 2,
-    }
+    expected = dict(imports=5, constants=1, descriptions=1, fields=1, signatures=5, raises=3)
+    expected["executed"] = 2
     assert source.kinds == expected
     assert source.code == sum(expected.values())
-    assert len(source.docstrings) == 3
-    assert sorted(source.bound()) == ["LIMIT", "one", "other", "self"]
-    assert source.lazy() == 1
+    assert source.docstrings == 3
+    assert sorted(source.bound) == ["LIMIT", "one", "other", "self"]
+    assert source.lazy == 1

@@ -115,7 +115,7 @@ def _height(blocks: Iterable[Text]) -> int:
 def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterator[Text]:
     """Yield sections of arguments and common options, and one that names all other options.
 
-    Of a thing, such as an observable, the common options are its own.
+    The common options of a thing, such as an observable, are its own.
     """
     sections = option_sections(parameters)
     further = sections.pop(COMMON, [])

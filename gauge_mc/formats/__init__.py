@@ -21,7 +21,7 @@ from gauge_mc.errors import NoMemoryError, UnreadableError, UnsupportedError, Us
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import PACKED_BYTES, InputFile, packed
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.registry import Registry, in_words
+from gauge_mc.registry import Registry, first_few, in_words
 from gauge_mc.storage.links import Checksums, LinkSums, Reader, StoredLinks
 from gauge_mc.storage.links import LinkSource as LinkSource
 
@@ -230,9 +230,8 @@ class ConfigurationFolder:
     @property
     def passed_over(self) -> str:
         """Sentence about the files that are no configurations; empty if there are none."""
-        names, more = [file.name for file in self.others[:3]], len(self.others) - 3
-        words = in_words([*names, *([f"{more} more"] if more > 0 else [])])
-        return f"passed over in {self.path}, no configurations: {words}" if names else ""
+        words = first_few([file.name for file in self.others])
+        return f"passed over in {self.path}, no configurations: {words}" if words else ""
 
 
 def is_configuration(path: Path) -> bool:

@@ -122,27 +122,31 @@ def info(
     GaugeError
         If a file is damaged.
     """
-    or_scan = newest_run_or_scan() if path is None else Path(path)
+    place = newest_run_or_scan() if path is None else Path(path)
     kind = LinkKind(lattice, group)
-    if not or_scan.is_dir():
-        fields = {name: x for part in configuration_info(or_scan, kind) for name, x in part.items()}
+    if not place.is_dir():
+        fields = {name: x for part in configuration_info(place, kind) for name, x in part.items()}
         stated = {name: x for name, x in fields.items() if x is not None} | fields["stated"]
         return ConfigurationInfo(**stated | {"recomputed": Averages(**fields["recomputed"])})
-    return _of_directory(or_scan, kind)
+    return _of_directory(place, kind)[0]
 
 
-def _of_directory(path: Path, kind: LinkKind) -> RunInfo | ScanInfo | FolderInfo:
+def _of_directory(
+    path: Path, kind: LinkKind
+) -> tuple[RunInfo | ScanInfo | FolderInfo, Sequence[Path]]:
+    """Return the contents of a directory, and the configurations of one that is no run."""
     if Scan(path, Parameters()).exists():
         kind.refuse(str(path))
-        return _of_scan(Scan.read(path))
+        return _of_scan(Scan.read(path)), []
     run, runs = Run(run_of(path)), [str(run) for run in runs_in(path)]
     folder = None if run.exists() else ConfigurationFolder.of(path)
     if runs or not folder or not folder.files:
         kind.refuse(str(path))
     if not folder or not (runs or folder.files):
-        return _of_run(run)
+        return _of_run(run), []
     size = sum(file.stat().st_size for file in folder.files)
-    return FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
+    contents = FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
+    return contents, folder.files
 
 
 def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
@@ -153,20 +157,18 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     if not path.is_dir():
         yield from configuration_info(path, kind)
         return
-    directory, newest = _of_directory(path, kind), None
-    part = {**vars(directory)}
-    if isinstance(directory, ScanInfo):
-        part |= {"grids": [grid.values() for grid in directory.grids]}
-    elif isinstance(directory, RunInfo):
-        part |= {"sessions": [dataclasses.asdict(session) for session in directory.sessions]}
-        if directory.configurations:
-            configs = Run(run_of(path)).unambiguous_configs()
-            newest = configs[max(configs)]
-    elif directory.configurations:
-        newest = max(ConfigurationFolder.of(path).files, key=number_in_name)
+    contents, files = _of_directory(path, kind)
+    part = {**vars(contents)}
+    if isinstance(contents, ScanInfo):
+        part |= {"grids": [grid.values() for grid in contents.grids]}
+    elif isinstance(contents, RunInfo):
+        part |= {"sessions": [dataclasses.asdict(session) for session in contents.sessions]}
     yield part
-    if newest:
-        yield from configuration_info(newest, kind)
+    if isinstance(contents, RunInfo) and contents.configurations:
+        configs = Run(run_of(path)).unambiguous_configs()
+        yield from configuration_info(configs[max(configs)], kind)
+    elif files:
+        yield from configuration_info(max(files, key=number_in_name), kind)
 
 
 def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:

@@ -132,10 +132,10 @@ def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus
     GaugeError
         If files of the run are damaged.
     """
-    or_scan = newest_run_or_scan() if path is None else Path(path)
-    if Scan(or_scan, Parameters()).exists():
-        return scan_status(Scan.read(or_scan))
-    return run_status(Run(or_scan), averages=True)
+    place = newest_run_or_scan() if path is None else Path(path)
+    if Scan(place, Parameters()).exists():
+        return scan_status(Scan.read(place))
+    return run_status(Run(place), averages=True)
 
 
 def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -> RunStatus:

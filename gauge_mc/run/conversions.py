@@ -169,10 +169,13 @@ def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
         if not path.is_dir():
             files.append(path)
             continue
-        run, folder = Run(run_of(path)), ConfigurationFolder.of(path)
-        inside = [*run.unambiguous_configs().values()] if run.exists() else folder.files
-        if not run.exists() and folder.passed_over:
-            console.print(folder.passed_over, soft_wrap=True)
+        run = Run(run_of(path))
+        inside: Sequence[Path] = [*run.unambiguous_configs().values()] if run.exists() else []
+        if not run.exists():
+            folder = ConfigurationFolder.of(path)
+            inside = folder.files
+            if folder.passed_over:
+                console.print(folder.passed_over, soft_wrap=True)
         if not inside:
             raise GaugeError(f"There are no configurations in {path}; name another folder.")
         files += inside

@@ -13,7 +13,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
 from gauge_mc.quoting import counted
-from gauge_mc.registry import in_words
+from gauge_mc.registry import first_few
 from gauge_mc.run.cards import flat
 from gauge_mc.run.directory import RUNS, locked_or_removed
 from gauge_mc.run.functions import check_folders, observable_along
@@ -124,9 +124,8 @@ class ScanRequest:
             return None
         before = [member.name for member in Scan.read(self.path).members()]
         names = [member.name for member in self.scan().members() if member.name not in {*before}]
-        words = in_words([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
         count = f"adds {counted(len(names), 'run')} to {self.path}, which has {len(before)}"
-        return f"{count}: {words}" if names else None
+        return f"{count}: {first_few(names)}" if names else None
 
     def reduced(self) -> tuple[Scan, list[Member]]:
         """Return the scan without the requested points, and the runs that are taken out."""

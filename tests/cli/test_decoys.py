@@ -1,6 +1,5 @@
 """Python files in the current folder are not executed, whatever command is started there."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -28,10 +27,7 @@ def decoys(tmp_path):
 
 def start(folder, *words):
     """Run a command in the folder; return its exit code, and what was executed there."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     executed = folder / "executed"
     return done.returncode, executed.read_text() if executed.exists() else ""
 

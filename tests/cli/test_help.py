@@ -205,6 +205,7 @@ def test_the_program_has_its_name_however_it_was_started(program):
     [
         ("delete", "There is no command 'delete'; --help lists all."),
         ("measure delete", "There is no observable 'delete'; "),  # the list depends on extensions
+        ("fit delete", "There is no fit 'delete'; --help lists all."),
         ("generate --rng x", "There is no generator 'x'; choose lcg, philox or ranlux."),
         ("measure wilson", "did you mean 'wilson-loops'?"),
         ("generate --bet 2", "did you mean '--beta'?"),

@@ -84,7 +84,7 @@ def test_too_few_configurations_for_fits_are_said_in_one_line_that_works(folder)
     command = "gauge-mc generate --output run --configs 10"
     assert line == (
         "The fits scale and topology need at least 10 configurations, and flow.csv has 3; make "
-        f"more with {command}, and repeat the command."
+        f"more with `{command}`, and repeat the command."
     )
     assert call(*shlex.split(command)[1:], *CPU, "--quiet")[1] == 0
     assert said(call(*FLOW)[0]) == []
@@ -121,7 +121,7 @@ def test_configurations_made_again_are_asked_for_by_their_updates(folder):
     call("measure", "flow", "none", "--to", "0.4", "--at", "5", *CPU)
     line, *_ = said(call("measure", "flow", "none", "--to", "0.4", "--at", "8", *CPU)[0])
     command = "gauge-mc generate --output none --configs 10"
-    assert line.endswith(f"continue the run with {command}, and measure more with --at 5:32:3.")
+    assert line.endswith(f"continue the run with `{command}`, and measure more with --at 5:32:3.")
     assert call(*shlex.split(command)[1:], *CPU, "--quiet")[1] == 0
     shown, _ = call("measure", "flow", "none", "--to", "0.4", "--at", "5", *CPU)
     assert said(shown)[0].endswith("; measure more with --at 5:32:3.")
@@ -142,7 +142,7 @@ def test_the_runs_of_a_scan_are_continued_by_the_scan(folder):
     call("scan", "--output", "scan", "--beta", "2.2", *words, *CPU, "--quiet")
     line, *_ = said(call("measure", "flow", "scan", "--to", "0.4", *CPU)[0])
     command = "gauge-mc scan --output scan --configs 10"
-    assert f"make more with {command}, and" in line
+    assert f"make more with `{command}`, and" in line
     assert call(*shlex.split(command)[1:], *CPU, "--quiet")[1] == 0
     assert said(call("measure", "flow", "scan", "--to", "0.4", *CPU)[0]) == []
 

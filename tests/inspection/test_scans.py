@@ -65,7 +65,7 @@ def touch(path, age):
 @pytest.mark.slow
 @pytest.mark.parametrize("newest", ["run", "scan"])
 def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newest):
-    """That is one that runs, or else was generated last; a figure does not make it newer."""
+    """The newest scan is the one that runs, or was generated last; a figure makes none newer."""
     monkeypatch.chdir(tmp_path)
     for command in ("status", "info", "verify"):
         assert "There are no runs and no scans in runs; name one." in said(command, code=2)

@@ -140,7 +140,7 @@ def test_a_run_that_keeps_no_configurations(folder):
     refusal = gauge_mc(*PROGRAM, *words, expect=1)
     assert "keeps no configurations, because its format is none" in refusal
     words = ("convert", "lean", "out", "--to", "none")
-    assert "lean is a directory" in gauge_mc(*PROGRAM, *words, expect=1)
+    assert "lean is a directory" in gauge_mc(*PROGRAM, *words, expect=2)
     other = gauge_mc(*command(output="lean", format="ildg"), expect=2)
     assert "format = none, not ildg" in other
     (folder / "lean" / "checkpoint" / "latest").unlink()

@@ -108,7 +108,7 @@ def test_couplings_cannot_be_added_but_lattices_can(folder):
     there.make()
     there.write()
     refused = scan("--output", "s", "--beta", 1.9, "--backend", "cpu", "--dry-run", expect=2)
-    assert "exchange their couplings, so that no further β can be added" in " ".join(
+    assert "exchange their couplings, so that no β can be added or taken out" in " ".join(
         refused.split()
     )
     words = ("--output", "s", "--lattice", B, "--beta", "1.6:1.8:0.1")

@@ -43,91 +43,98 @@ RISES = ("executed",)
 SMALL = 80
 """Code lines of a module from which on it may have a single importer."""
 
-Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Source:
-    """A Python file and the kinds of its lines."""
+    """A Python file: its lines by kind, its names, its imports. No tree is kept, which is large."""
 
     def __init__(self, path: Path) -> None:
-        text = path.read_text(encoding="utf-8")
-        self.path, self.tree = path, ast.parse(text)
-        self.nodes = list(ast.walk(self.tree))
-        self.docstrings = set(self._docstrings())
-        lines = enumerate(text.split("\n"), 1)
-        code = {n for n, line in lines if line.strip() and not line.strip().startswith("#")}
-        self._code = code - self.docstrings
-        self.kinds = Counter(self._kinds().values())
-
-    @property
-    def code(self) -> int:
-        """Number of code lines."""
-        return len(self._code)
-
-    def _docstrings(self) -> Iterator[int]:
-        for node in self.nodes:
-            if isinstance(node, ast.Module | Defined) and ast.get_docstring(node, clean=False):
-                yield from range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
-
-    def _kinds(self) -> dict[int, str]:
-        """Return the kind of each code line, of which the first that fits counts."""
-        found: dict[int, str] = {}
-        for kind, first, last in self._places():
-            for line in self._code.intersection(range(first, last + 1)):
-                found.setdefault(line, kind)
-        return {line: found.get(line, "executed") for line in self._code}
-
-    def _places(self) -> Iterator[tuple[str, int, int]]:
-        """Yield kinds of lines with the first and the last line of each place."""
-        for node in self.nodes:
-            text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            if text and isinstance(node.value.value, str):
-                yield "descriptions", node.lineno, node.end_lineno
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                yield "imports", node.lineno, node.end_lineno
-            elif isinstance(node, ast.Raise | ast.Assert):
-                yield "raises", node.lineno, node.end_lineno
-        for node in self.nodes:
-            if not isinstance(node, Defined):
-                continue
-            first = min([one.lineno for one in node.decorator_list] + [node.lineno])
-            if isinstance(node, ast.ClassDef):
-                for part in node.body:
-                    if isinstance(part, ast.AnnAssign | ast.Assign):
-                        yield "fields", part.lineno, part.end_lineno
-                yield "signatures", first, node.lineno
-            else:
-                yield "signatures", first, max(node.body[0].lineno - 1, node.lineno)
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                yield "constants", node.lineno, node.end_lineno
-
-    def bound(self) -> Iterator[str]:
-        """Yield the names that assignments, parameters and loops bind."""
-        for node in self.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
-            elif isinstance(node, ast.arg):
-                yield node.arg
-
-    def imported(self) -> Iterator[str]:
-        """Yield the modules and names of gauge_mc that are imported."""
-        for node in self.nodes:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gauge_mc"):
-                yield str(node.module)
-                yield from (f"{node.module}.{one.name}" for one in node.names)
-
-    def lazy(self) -> int:
-        """Return the number of imports of gauge_mc inside functions."""
-        functions = [one for one in self.nodes if isinstance(one, Defined) and one.body]
-        inside = {
-            node
-            for one in functions
-            if not isinstance(one, ast.ClassDef)
-            for node in ast.walk(one)
-            if isinstance(node, ast.ImportFrom)
+        self.path, tree, code, docstrings = path, *_read(path)
+        nodes = list(ast.walk(tree))
+        self.code, self.docstrings = len(code), len(docstrings)
+        """Number of code lines, and of lines of docstrings."""
+        self.kinds = Counter(_kinds(code, tree, nodes).values())
+        """Number of code lines by kind."""
+        self.bound = list(_bound(nodes))
+        """Names that assignments, parameters and loops bind."""
+        imports = [node for node in nodes if _is_of_program(node)]
+        self.imported = {
+            name
+            for node in imports
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
         }
-        return sum((node.module or "").startswith("gauge_mc") for node in inside)
+        """Modules and names of gauge_mc that are imported."""
+        functions = [node for node in nodes if isinstance(node, Function)]
+        lines = {n for node in functions for n in range(node.lineno, (node.end_lineno or 0) + 1)}
+        self.lazy = sum(node.lineno in lines for node in imports)
+        """Number of imports of gauge_mc inside functions."""
+
+
+def _is_of_program(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gauge_mc")
+
+
+def _read(path: Path) -> tuple[ast.Module, set[int], set[int]]:
+    """Return the tree of a file and the numbers of its code lines and of those of docstrings."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    docstrings = set(_docstrings(tree))
+    lines = enumerate(text.split("\n"), 1)
+    code = {n for n, line in lines if line.strip() and not line.strip().startswith("#")}
+    return tree, code - docstrings, docstrings
+
+
+def _docstrings(node: ast.AST) -> Iterator[int]:
+    if isinstance(node, ast.Module | Function | ast.ClassDef) and ast.get_docstring(node, False):
+        yield from range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    for statement in ast.iter_child_nodes(node):
+        if not isinstance(statement, ast.expr):
+            yield from _docstrings(statement)
+
+
+def _bound(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def _kinds(code: set[int], tree: ast.Module, nodes: list[ast.AST]) -> dict[int, str]:
+    """Return the kind of each code line, of which the first that fits counts."""
+    kinds: dict[int, str] = {}
+    for kind, first, last in _places(tree, nodes):
+        for line in code.intersection(range(first, last + 1)):
+            kinds.setdefault(line, kind)
+    return {line: kinds.get(line, "executed") for line in code}
+
+
+def _places(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[tuple[str, int, int]]:
+    """Yield kinds of lines with the first and the last line of each place."""
+    for node in nodes:
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if text and isinstance(node.value.value, str):
+            yield "descriptions", node.lineno, node.end_lineno
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield "imports", node.lineno, node.end_lineno
+        elif isinstance(node, ast.Raise | ast.Assert):
+            yield "raises", node.lineno, node.end_lineno
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, ast.AnnAssign | ast.Assign):
+                    yield "fields", part.lineno, part.end_lineno
+            yield "signatures", _first(node), node.lineno
+        elif isinstance(node, Function):
+            yield "signatures", _first(node), max(node.body[0].lineno - 1, node.lineno)
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield "constants", node.lineno, node.end_lineno
+
+
+def _first(node: ast.AST) -> int:
+    return min(line.lineno for line in (*node.decorator_list, node))
 
 
 def parts(root: Path) -> dict[str, tuple[Path, ...]]:
@@ -151,13 +158,13 @@ def counts(root: Path = ROOT) -> dict[str, dict[str, float]]:
     for path in sorted((root / "gauge_mc").rglob("*.py")):
         source = Source(path)
         sources[part_of(path)].append(source)
-        for name in source.imported():
+        for name in source.imported:
             importers[name].add(path)
     found = {name: _of_code(sources[name], importers, root) for name in ("core", *extensions)}
     for name in found:
         found[name] |= dict.fromkeys(("tests", "kernels", "words"), 0)
     for path in (root / "tests").rglob("*.py"):
-        found[part_of(path)]["tests"] += Source(path).code
+        found[part_of(path)]["tests"] += len(_read(path)[1])
     for folder in (root / "cuda_src", root / "gauge_mc"):
         for path in folder.rglob("*"):
             if path.suffix in (".h", ".cu"):
@@ -176,7 +183,7 @@ def _of_code(
     lonely = 0
     for one in sources:
         kinds += one.kinds
-        names.update(one.bound())
+        names.update(one.bound)
         module = ".".join(one.path.relative_to(root).with_suffix("").parts)
         users = importers[module.removesuffix(".__init__")]
         lonely += 0 < one.code < SMALL and len(users) == 1
@@ -189,8 +196,8 @@ def _of_code(
         "imports": round(100 * kinds["imports"] / code, 1),
         "filler": round(100 * filler / sum(names.values()), 1),
         "lonely": lonely,
-        "lazy": sum(one.lazy() for one in sources),
-        "docstrings": sum(len(one.docstrings) for one in sources),
+        "lazy": sum(one.lazy for one in sources),
+        "docstrings": sum(one.docstrings for one in sources),
     }
 
 
