@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from gauge_mc.actions import ACTIONS
 from gauge_mc.actions.loops import Iwasaki, Wilson
-from gauge_mc.extensions.publishing import qcdml
 from gauge_mc.extensions.publishing.qcdml import configuration, ensemble, reason_for_none
 from gauge_mc.extensions.publishing.record import Author, PublishedConfiguration, Publisher
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
@@ -23,7 +21,7 @@ from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials import MONOMIALS, Monomial
 from gauge_mc.updates.terms import named_monomials
-from tests.extensions.publishing.qcdml_layout import DOUBLE, GLUONS, QUARKS, faults
+from tests.extensions.publishing.qcdml_layout import GLUONS, QUARKS, faults
 from tests.updates.every_action import EVERY, coupling_of, examples
 
 PUBLISHER = Publisher((Author("Doe", "Jane"),), "Town & <Gown>", "A title", "project", "CC-BY-4.0")
@@ -85,12 +83,6 @@ def test_the_element_of_every_action(action, group):
     assert f"SU({GROUPS[group].colours})".encode() in ensemble(run, PUBLISHER)
     for child, loops in zip(("c0", "c1", "c3"), run.action.loops.values(), strict=False):
         assert float(stated.get(child, 1.0)) == pytest.approx(loops)
-
-
-def test_a_group_that_is_not_special_unitary_has_no_name(monkeypatch):
-    monkeypatch.setattr(GROUPS["su2"], "name", "so3")
-    reason = reason_for_none(parameters(group="su2"))
-    assert reason == "QCDml has no name for the gauge group SU(2)."
 
 
 def test_the_anisotropic_element():
@@ -265,12 +257,6 @@ class Squares(Monomial):
         raise NotImplementedError
 
 
-def test_terms_that_no_part_describes_are_named(monkeypatch):
-    """Those of an option of another package, which has not heard of QCDml."""
-    monkeypatch.setattr(qcdml, "PARTS_OF_ACTION", {})
-    assert reason_for_none(with_quarks("kappa=0.1")) == "QCDml has no element for dynamical quarks."
-
-
 def test_further_terms_of_the_action():
     run = parameters(**HMC, monomials="adjoint-plaquette:beta=0.5", action="iwasaki")
     (first, _), (second, stated) = physics(run)
@@ -347,47 +333,6 @@ def test_documents_have_the_layout_of_the_schemas(group):
     found = [*documents(group)]
     assert len(found) > 20
     assert [fault for one in found for fault in faults(one)] == []
-
-
-MANY = ("gluon", "quark", "parameters")
-"""Elements that have several children of a name."""
-
-
-def changed(root):
-    """Change a document in place in one respect after the other, and yield the name of an element.
-
-    Elements are left out, doubled and renamed, and numbers become words.
-    """
-    for parent in [*root.iter()]:
-        for place, child in enumerate([*parent]):
-            name, text = child.tag, child.text
-            child.tag = f"{name}s"
-            yield name
-            child.tag = name
-            if not parent.tag.endswith(MANY) and not name.endswith("quark"):
-                parent.remove(child)
-                yield name
-                parent.insert(place, child)
-                parent.insert(place, child)
-                yield name
-                parent.remove(child)
-            if re.fullmatch(DOUBLE, text or "") and not parent.tag.endswith(TEXTS):
-                child.text = "many"
-                yield name
-                child.text = text
-
-
-TEXTS = ("parameter", "markovSequence", "markovStep", "record")
-"""Elements whose numbers are texts to the schemas."""
-
-
-def test_the_layout_notices_changes():
-    found = [*documents("su3")]
-    for document in (found[0], found[1], found[-2]):
-        root = ET.fromstring(document)
-        for name in changed(root):
-            assert faults(ET.tostring(root)), name
-        assert faults(ET.tostring(root)) == []
 
 
 def test_elements_are_in_the_reference(root):

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
@@ -13,7 +12,6 @@ from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.extensions.quarks.crossover.fit import (
     CrossoverPoint,
     crossover_of,
-    crossover_picture,
     peaks_of,
 )
 from gauge_mc.files.table import Table
@@ -104,15 +102,6 @@ def test_susceptibilities_and_their_peaks(study):
     values = json.loads((study / "crossover.json").read_text())
     assert values["over"] == "kappa"
     assert values["result"][0]["name"] == f"kappa at the peak of χ_L ({LATTICE})"
-
-
-def test_the_figure_has_all_quantities(study, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    crossover_picture(crossover_of(study, {})).draw(tmp_path / "figure.png")
-    labels = [one.get_ylabel() for one in figures[0].axes]
-    assert len(labels) == 5
-    assert {one.get_xlabel() for one in figures[0].axes} == {"κ"}
 
 
 def points(x, y, errors=0.02, lattice=LATTICE):

@@ -205,29 +205,6 @@ def test_the_true_residual(solver, inner, kind, best_device, rng):
     assert not found[1].any()
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-def test_the_adjoint(reduced, kind, best_device, rng):
-    """Of the operator that solvers see, on all sites and on the even ones."""
-    extent, _ = kind
-    links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, kind, "su3", best_device)
-    seen = operator.reduced(True) if reduced else operator.prepared()
-    vectors = [walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(2)]
-    parity = EVEN if reduced else None
-    chi, psi = (
-        SpinorField.from_numpy(operator.field, one, parity=parity, fifth=extent) for one in vectors
-    )
-    left, right = psi.like(), psi.like()
-    seen.apply(left, psi)()
-    seen.apply(right, chi, dagger=True)()
-    products = (
-        np.vdot(chi.to_numpy(), left.to_numpy()),
-        np.vdot(right.to_numpy(), psi.to_numpy()),
-    )
-    sizes = np.linalg.norm(chi.to_numpy()) * np.linalg.norm(psi.to_numpy())
-    assert abs(products[0] - products[1]) < 1e-14 * sizes
-
-
 def test_the_adjoint_of_the_operator_itself(kind, best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
     chi, psi = (walls.random_spinor(LATTICE.extents, kind[0], 3, rng) for _ in range(2))
@@ -271,13 +248,6 @@ def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):
         devices.close()
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
-
-
-def test_conjugate_gradients_are_the_usual_solver(best_device, rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, KINDS["shamir"], "su3", best_device)
-    source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
-    assert np.array_equal(operator.solve(source), operator.solve(source, solver="cg"))
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run import measure as carried_out
 from gauge_mc.run.disk import rehearse
 from gauge_mc.run.forecast import forecast
 from gauge_mc.run.measure import measure, measurement_memory
@@ -180,10 +179,3 @@ def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monke
         generate(**values, progress=False)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need "):
         forecast(values)
-
-
-@pytest.mark.slow
-def test_the_start_says_much_memory(run, monkeypatch, capsys):
-    monkeypatch.setattr(carried_out, "SAID", 10**5)
-    measure(run, "residual-mass", quark=WALLS, backend="cpu", **ROUGH)
-    assert "\nmemory: " in capsys.readouterr().out

@@ -22,7 +22,6 @@ from gauge_mc.extensions.quarks.vectors.transport import (
     ALL_REALS,
     FEW_REALS,
     VectorsPerThread,
-    shares_of,
 )
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -254,15 +253,6 @@ def test_several_vectors(best_device, rng):
     operator = PlainWilson(Field.from_slices(LATTICE, "su3", links, "double", best_device), 0.12)
     together = operator.apply(psi)
     assert np.array_equal(together, [operator.apply(one) for one in psi])
-
-
-def test_shares_of_the_work_on_a_site():
-    """Few sites need several blocks for each; many need one, whose threads take several parts."""
-    assert shares_of(16, 2**20, 8) == (8, 1)
-    assert shares_of(16, 2**14, 8) == (8, 2)
-    assert shares_of(16, 2**10, 4) == (4, 4)
-    assert shares_of(144, 2**13, 8) == (8, 6)  # five would not divide the other 18 parts
-    assert shares_of(7, 2**20, 4) == (1, 1)
 
 
 @pytest.mark.gpu

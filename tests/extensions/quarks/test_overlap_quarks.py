@@ -7,7 +7,6 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
 from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import OPERATORS
 from gauge_mc.extensions.quarks.overlap import sign_function
@@ -289,34 +288,6 @@ def test_vectors_that_are_solved_for_at_once(links, best_device):
         assert found.residuals.max() <= 1e-8
     assert at_once.iterations < 0.7 * alone.iterations
     assert [line.split(",")[0] for line in lines] == [f"{done} of 5 columns" for done in (2, 4, 5)]
-
-
-@pytest.mark.slow
-def test_corrections(links, monkeypatch):
-    """Only vectors that need it are corrected, and with exact products if others do not suffice."""
-    quarks = operator_on(links, (0.3,), accuracy=1e-3, modes=4)
-    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:2])
-    request = SolverParameters(1e-2)
-    solver = overlap_solver.OverlapSolver(quarks.overlap, source, quarks.masses, request)
-    solver.b.copy(source)
-    residuals, add, seen, said = solver._residuals, solver._add, [], [1.0, 0.9]
-
-    def not_better(mass):
-        found = residuals(mass)
-        return np.array([said.pop(0), 0.0]) if said else found
-
-    def watched(masses, tolerance, looser):
-        seen.append((looser, norms_of(solver._rest)))
-        add(masses, tolerance, looser)
-
-    monkeypatch.setattr(solver, "_residuals", not_better)
-    monkeypatch.setattr(solver, "_add", watched)
-    solver.solve()
-    assert solver.updates == 2
-    errors, norms = zip(*seen, strict=True)
-    assert errors == (overlap_solver.LOOSER, overlap_solver.LOOSER, 0)
-    assert norms[0] == pytest.approx([1, 1])
-    assert all(one[0] > 0 == one[1] for one in norms[1:])
 
 
 @pytest.mark.slow

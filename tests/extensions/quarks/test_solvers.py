@@ -6,19 +6,15 @@ import pytest
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.solvers import (
     LEAST_TOLERANCE,
     METHODS,
     SOLVERS,
-    Residual,
     ResidualWatch,
     SolverParameters,
     solve,
-    too_many,
 )
-from gauge_mc.extensions.quarks.solvers.krylov import ConjugateGradients
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
@@ -94,38 +90,6 @@ def test_lower_precision_needs_few_more_iterations(fast_device, rng):
         }
         assert counts["single"] < 1.15 * counts["double"]
         assert counts["half"] < 1.35 * counts["double"]
-
-
-def test_steps_of_conjugate_gradients_that_wait(best_device, rng):
-    """The solution is complete when it is settled, and no step is added twice or after a start."""
-    field = thermal_field(SMALL, "su3", best_device, 6.0)
-    source = np.stack([reference.random_spinor(SMALL.extents, 3, rng) for _ in range(2)])
-    system = System(Wilson(field, 0.12), SpinorField.from_numpy(field, source), True)
-    solver = ConjugateGradients(
-        Residual(system), system.reduced_operator("double"), SolverParameters(inner="double")
-    )
-    product = solver.x.like()
-    apply = system.preconditioned.apply(product, solver.x)
-
-    def assert_complete():
-        solver.settle()
-        apply()
-        left, b = solver.r.to_numpy(), system.reduced.to_numpy()
-        assert np.abs(b - product.to_numpy() - left).max() < 1e-13 * np.abs(b).max()
-
-    solver.restart()
-    for _ in range(3):
-        solver.step()
-        assert_complete()
-        assert_complete()
-        solver.turn(replaced=False)
-        assert_complete()
-        solver.step()
-        solver.turn(replaced=False)
-        assert_complete()
-    solver.step()
-    solver.restart()
-    assert_complete()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -224,13 +188,6 @@ def test_what_is_refused(rng):
         operator.solve(source)
 
 
-def test_too_many_iterations_name_the_residual_that_is_wanted():
-    """It is less than the tolerance after an attempt at which the full system did not reach it."""
-    text = too_many(SolverParameters(), np.array([4.3e-11]), np.array([3e-11]))
-    assert "4.3e-11 of the source" in text
-    assert "and not 3e-11:" in text
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_what_cannot_be_solved(solver, rng):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
@@ -307,18 +264,3 @@ def test_the_true_residual_is_computed_after_the_reduction_that_was_chosen(metho
             asked = [watch.asks(np.array([now * 8.0]), np.ones(1, bool), 1)[0] for now in (
                 1.0, 1.001 * reduction, 0.999 * reduction)]  # fmt: skip
             assert asked == [False, False, True]
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_residuals_that_wait_are_computed_once_in_so_many_iterations(together):
-    """Nothing is due for vectors that are watched together as long as one of them moves."""
-    watch = ResidualWatch(SolverParameters(1e-8), np.ones(2), np.full(2, 1e-8), 3, together)
-    going, now, due = np.ones(2, bool), np.ones(2), []
-    for n in range(1, 10):
-        now = now * [0.9, 1.0]
-        answer, _ = watch.asks(now, going, n)
-        due.append(np.broadcast_to(answer, 2).tolist())
-        watch.take(np.array([0.5, 1.0]), now, going, False, answer)
-    waits = [n % 3 == 2 for n in range(9)]
-    assert due == [[False, one and not together] for one in waits]
-    assert not np.any(watch.stagnates)

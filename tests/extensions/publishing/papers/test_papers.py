@@ -405,19 +405,6 @@ def test_published_numbers_keep_their_digits(value, error, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30min", 1800), ("2h", 7200), ("1.5 min", 90), ("0:01:30", 90)]
-)
-def test_budgets(text, seconds):
-    assert parse_time(text, "--budget") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "min", "-1s", "0s", "1e9h", "nan s"])
-def test_wrong_budgets(text):
-    with pytest.raises(UsageError, match="--budget"):
-        parse_time(text, "--budget")
-
-
-@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('paper = "hep-lat/0000001"', "", "lacks paper"),
@@ -599,11 +586,6 @@ def test_cards_of_the_program_are_sound_and_their_results_are_of_them(root):
                 assert (mine.name, mine.published) == (entry.name, entry.published)
                 assert (mine.published_error, mine.read) == (entry.error, entry.read)
                 assert not mine.counted or mine.note or abs(mine.pull) <= LARGE_PULL
-
-
-def test_results_of_papers_have_cards(root):
-    kept = (root / "runs" / "results" / "papers").glob("*.json")
-    assert {one.stem for one in kept} <= {one.stem for one in cards(root)}
 
 
 def test_every_volume_of_a_scan_gets_its_share_of_the_time(folder, monkeypatch):

@@ -6,18 +6,14 @@ import re
 import pytest
 
 import gauge_mc
-from gauge_mc.benchmarks import BenchPlan, timing
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup, open_device_group
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.benchmarks import timing
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.benchmarks import kinds, operators
 from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
-from gauge_mc.fields.field import Field
 from tests.benchmarks.test_over import check_rates
-from tests.benchmarks.tiny import ON_CPU, TINY, only, small_copies
+from tests.benchmarks.tiny import ON_CPU, only, small_copies
 from tests.calls import call
 
 
@@ -54,16 +50,6 @@ def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
         gauge_mc.bench(chiral=True, anisotropy=2.0)
 
 
-@pytest.mark.parametrize("count", [1, 6])
-def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypatch, count):
-    monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
-    lattice = Lattice(4, 4, 4, 8)
-    bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
-    found = kinds._kernel_time(bench, lattice, count)
-    assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
-    assert found.hop_ns == pytest.approx(1e9 / 512 / count)
-
-
 def test_operators_that_are_not_a_hopping_term_are_refused():
     with pytest.raises(UsageError, match="overlap is not one hopping term; choose"):
         gauge_mc.bench(quarks=True, operator="overlap")
@@ -81,15 +67,6 @@ def test_all_forms_of_the_hopping_term_are_timed():
         if (one["reals"], one["vectors"]) == (12, 1):
             assert abs(site / ideal - 1) < 1e-9
         assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
-
-
-@pytest.mark.slow
-def test_the_hopping_term_is_timed(monkeypatch):
-    only(monkeypatch, operators, "STORAGES", ["single"])
-    shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
-    assert code == 0
-    assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
-    assert "of a copy" in shown
 
 
 OPERATORS = {
@@ -141,17 +118,6 @@ def test_an_operator_is_timed(name, monkeypatch):
             together = 4 * flops * found["columns"] / own["together_s"] / 1e12
             assert own["together_tflops"] == pytest.approx(together)
     assert {own["solver"]: own["launches"] for own in one["solvers"]}["cg"] == launches
-
-
-def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
-    """20 fields of 8 vectors of 128 bytes each on half of the sites."""
-    links = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", open_device_group("cpu:1", threads=1))
-    operator = operators.TimedOperator.parse("wilson").made(links)
-    monkeypatch.setattr(operators, "_source", lambda operator, vectors: vectors)
-    needed = 20 * 8 * 128 * 4**4 // 2
-    for free, expected in ((needed, 8), (needed - 1, None)):
-        monkeypatch.setattr(CpuDevice, "free_bytes", lambda self, free=free: free)
-        assert operators._columns(operator) == expected
 
 
 @pytest.mark.slow
@@ -221,28 +187,6 @@ def test_chains_with_quarks_are_timed_as_they_move(tmp_path, solver):
     assert parts["quarks1 force"]["iterations"] > 5
     assert parts["quarks1 drawn"]["iterations"] == 0
     assert found["chains"] == 3
-
-
-def test_one_kind_of_benchmark_is_chosen_at_a_time():
-    said, code = call("bench", *TINY, "--quarks", "--hmc")
-    assert code == 2
-    assert "A benchmark times one of --quarks and --hmc at a time" in " ".join(said.split())
-    with pytest.raises(UsageError, match="one of --observables, --chiral and --end-to-end at"):
-        BenchPlan(observables=["plaquette"], end_to_end=True, others={"chiral": True})
-
-
-def test_an_action_is_not_for_times_of_quarks():
-    said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
-    assert code == 2
-    assert "--action and its options are for the times of updates" in said
-    with pytest.raises(UsageError, match="--action and its options are for the times of upd"):
-        gauge_mc.bench(quarks=True, anisotropy=2.0)
-
-
-def test_names_of_updates_are_not_for_times_of_quarks():
-    said, code = call("bench", "--lattice", "4x4x4x4", "heatbath", "--quarks")
-    assert (code, said.count("\n")) == (2, 1), said
-    assert "leave out --quarks" in said
 
 
 @pytest.mark.slow

@@ -117,12 +117,6 @@ def test_optimal_weights(extent, least, most):
     assert min(w) > 1 / most
 
 
-def test_an_operator_with_optimal_weights(best_device):
-    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double", best_device)
-    operator = DomainWall(field, 0.1, 6, HEIGHT, b=1.0, c=1.0, optimal=(0.3, 6.3))
-    assert np.array_equal(operator.weights, optimal_weights(6, 0.3, 6.3))
-
-
 @pytest.mark.parametrize("values", [(0, 0.1, 1.0), (4, 0.0, 1.0), (4, 1.0, 0.5), (4, 1.0, np.inf)])
 def test_weights_that_are_refused(values):
     with pytest.raises(UsageError, match="give"):

@@ -11,9 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.extensions.quarks.dynamical import flavours as module
 from gauge_mc.extensions.quarks.dynamical.flavours import fastest_gpus, solver_seconds
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.run.parameters import Parameters
-from tests.domain.conftest import open_group
 
 QUARKS = parse("hmc:quarks=kappa=0.13")
 
@@ -62,16 +60,6 @@ def test_the_fastest_number_is_taken(times):
     assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == (devices, "")
 
 
-def test_the_algorithm_knows_the_devices_of_its_terms(times):
-    times[0].update({1: 1e-3, 2: 2e-3})
-    devices, asked = group(2), parameters()
-    assert asked.algorithm.fastest_devices(devices, asked) == fastest_gpus(devices, asked)
-    assert times[1] == [1, 2, 1, 2]
-    glue = parameters(algorithm=parse("hmc"))
-    assert glue.algorithm.fastest_devices(devices, glue) == (devices, "")
-    assert len(times[1]) == 4
-
-
 @pytest.mark.parametrize(
     ("devices", "asked"),
     [
@@ -110,20 +98,3 @@ def test_a_run_that_is_complete_tries_nothing(monkeypatch, tmp_path):
     for _ in range(2):
         generate(run, output=tmp_path / "run", devices="cpu:1", threads=1, progress=False)
     assert len(tried) == 1
-
-
-@pytest.mark.parametrize("slices", [(8,), (4, 4)])
-def test_a_solution_is_timed(slices, monkeypatch):
-    """From the fastest of several with few iterations, and of several with more."""
-    clock = iter(np.cumsum([0, 9, 1, 7, 1, 2, 1, 3, 1, 9, 1, 12, 1, 5, 1, 6]).tolist())
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
-    numbers, solve = [], QuarkSystem.solve
-    monkeypatch.setattr(
-        QuarkSystem, "solve", lambda *given: numbers.append(solve(*given)) or numbers[-1]
-    )
-    devices = open_group("cpu-16", slices)
-    found = solver_seconds(devices, parameters())
-    few, many = (one.iterations.max() for one in (numbers[0], numbers[-1]))
-    assert 10 < few + 10 < many < module.TRIAL_ITERATIONS
-    assert found == pytest.approx(5 + 3 / (many - few) * (module.TRIAL_ITERATIONS - many))
-    devices.close()

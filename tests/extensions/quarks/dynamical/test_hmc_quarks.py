@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gauge_mc import generate, open_device_group
+from gauge_mc import open_device_group
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ChainError, ConvergenceError, UsageError
@@ -150,29 +150,6 @@ def test_cards_have_tables_of_quarks(tmp_path):
     assert DynamicalQuarks.several(walls) == DynamicalQuarks.several(text)
     short = "wilson:kappa=0.1575,flavours=2"
     assert DynamicalQuarks.several(short) == (DynamicalQuarks("wilson", kappa=0.1575),)
-
-
-@pytest.mark.parametrize(
-    ("text", "levels", "expected"),
-    [
-        ("kappa=0.1", 1, [0]),
-        ("kappa=0.1", 3, [0]),
-        ("kappa=0.1:heavier=mu=0.1/mu=0.2/mu=0.3", 3, [0, 1, 1, 1]),
-        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=2", 3, [2, 2, 2]),
-        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=0,2,1", 3, [0, 2, 1]),
-    ],
-)
-def test_masses_are_on_levels(text, levels, expected):
-    terms = quark_terms(DynamicalQuarks.several(text), levels)
-    assert [one.level for one in terms] == expected
-    assert len({one.title for one in terms}) == len(terms)
-
-
-def test_the_reduction_of_solvers_is_that_of_their_quarks():
-    for text, expected in (("kappa=0.1", 1e-3), ("kappa=0.1:reduction=0.02", 0.02)):
-        (quarks,) = DynamicalQuarks.several(text)
-        assert quarks.request.parameters(1e-8).falls == expected
-        assert str(quarks) == text
 
 
 @pytest.mark.slow
@@ -360,16 +337,6 @@ def test_the_spectrum_of_one_flavour_is_recorded_and_checked(tmp_path, best_devi
         assert str(raised.value).count(". ") == 0
         assert rows(run)["failed"].tolist() == [1]
         assert (rows(run)["smallest_eigenvalue_quarks1"] > 0.01).all()
-
-
-def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):
-    with pytest.raises(ChainError) as raised:
-        generate(
-            parameters(quarks="kappa=0.12:iterations=3", failures=1, levels="", configs=2),
-            output=tmp_path / "run",
-            progress=False,
-        )
-    assert raised.value.exit_code == 1
 
 
 @pytest.mark.longer

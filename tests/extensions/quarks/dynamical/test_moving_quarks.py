@@ -11,7 +11,6 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import molecular_dynamics as moving_chains
 from gauge_mc.updates.molecular_dynamics import bytes_of_trajectory
-from gauge_mc.updates.terms import TermLinks
 
 LATTICE = Lattice(4, 2, 2, 6)
 STEPS = (2, 3, 2, 4)
@@ -265,20 +264,6 @@ def test_groups_change_no_bits(size, best_device, monkeypatch):
 
 
 @pytest.mark.longer
-def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
-    monkeypatch.setattr(hmc, "divided", lambda *_: [slice(n, n + 1) for n in range(4)])
-    made = []
-    make = "gauge_mc.updates.molecular_dynamics.TermLinks"
-    monkeypatch.setattr(make, lambda like: made.append(like) or TermLinks(like))
-    one_by_one = Chains(best_device, {"quarks": "kappa=0.13"})
-    assert len(made) == 1
-    assert (
-        one_by_one.update()
-        == Chains(best_device, {"quarks": "kappa=0.13"}, together=False).update()
-    )
-
-
-@pytest.mark.longer
 @pytest.mark.parametrize(
     "case",
     [
@@ -308,12 +293,3 @@ def test_memory_is_that_for_which_groups_are_made(case, best_device):
     chains.update()
     used = best_device.allocated_bytes() - before
     assert used < expected < 4 * used
-
-
-@pytest.mark.parametrize("quarks", ["kappa=0.1", "kappa=0.1:solver=bicgstab", ""])
-def test_as_many_chains_move_together_as_keep_devices_busy(quarks):
-    algorithm = parse("hmc").with_options(quarks=quarks)
-    assert algorithm.chains_at_once(5, 256, 2**14) == 5
-    assert algorithm.chains_at_once(5, 2**12, 2**14) == (2 if quarks else 4)
-    assert algorithm.chains_at_once(5, 2**16, 2**14) == 1
-    assert algorithm.chains_at_once(100, 1, 2**14) == (32 if quarks else 100)

@@ -25,8 +25,6 @@ from tests.extensions.quarks.reference.reweighting import (
     QUARKS,
     averages,
     exact_averages,
-    reweighted,
-    row,
     table_of,
 )
 
@@ -156,18 +154,3 @@ def test_tables_contain_the_logarithms_of_determinants(group, case):
     exact = exact_averages(table_of(group, case), case)
     assert 0.15 < exact.share < 0.9
     assert exact.errors[0] < 2e-3
-
-
-@pytest.mark.slow
-def test_rows_have_averages_and_determinants():
-    field = Field.hot(LATTICE, "su2", "double", seed=5)
-    assert len(row(field, ["wilson", "clover"])) == len(AVERAGES) + 2
-
-
-def test_reweighting_shifts_the_mean_of_a_normal_distribution(rng):
-    """With the weight exp(s x), numbers of unit variance have the mean s."""
-    x = rng.normal(size=20000)
-    found = reweighted(x[:, None], 0.8 * x)
-    assert abs(found.values[0] - 0.8) < SIGMAS * found.errors[0]
-    assert 0.005 < found.errors[0] < 0.03
-    assert found.share == pytest.approx(math.exp(-(0.8**2)), rel=0.15)

@@ -43,17 +43,6 @@ def test_operators_see_new_links(rng, best_device):
     assert count == expected_count
 
 
-def test_an_operator_is_made_once(best_device):
-    links = TermLinks(Field.cold(LATTICE, "su3", "double", best_device))
-    one = operator_on(links, "wilson", 0.13)
-    assert operator_on(links, "wilson", 0.13, -1) is one
-    assert operator_on(links, "wilson", 0.13, [1, 1, 1, -1]) is one
-    others = [operator_on(links, "wilson", 0.12), operator_on(links, "wilson", 0.13, 1)]
-    others.append(operator_on(links, "twisted-mass", 0.13, mu=0.1))
-    assert one not in others
-    assert all(other.field is links.field for other in others)
-
-
 def test_what_is_refused():
     with pytest.raises(UsageError, match="choose --precision double"):
         operator_on(TermLinks(Field.cold(LATTICE, "su3", "single")), "wilson", 0.13)

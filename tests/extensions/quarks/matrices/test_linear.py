@@ -66,13 +66,6 @@ def test_adjoints(linear, rng):
         assert (np.abs(product(w, image) - product(back, v)) < 1e-13 * scale).all()
 
 
-def test_a_form_without_an_adjoint_is_not_applied(linear, rng):
-    prepared, _ = linear
-    v = vectors(prepared.operator.field, (EVEN,), rng)
-    with pytest.raises(ValueError, match="has no adjoint"):
-        PreconditionedOperator(prepared, with_adjoint=False).apply(v.like(), v, dagger=True)
-
-
 class Square(LinearOperator):
     """A^dagger A, for an operator A on the even sites."""
 

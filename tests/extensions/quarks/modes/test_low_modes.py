@@ -22,7 +22,7 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
 )
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import sign_function as module
-from gauge_mc.extensions.quarks.overlap.sign_function import chosen_number, kernel_modes
+from gauge_mc.extensions.quarks.overlap.sign_function import kernel_modes
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
@@ -280,13 +280,6 @@ def test_a_missed_mode_is_found_by_the_ritz_functional(links, dense, best_device
     modes = kernel_modes(q_of(links, best_device), 6)
     assert len(searches) == 2
     assert np.abs(np.abs(modes.values) - values[: modes.number]).max() < 1e-12
-
-
-def test_the_chosen_number():
-    """Below the largest ratio in the upper half; the border never divides equal eigenvalues."""
-    assert chosen_number(np.array([1.0, 2.0, 2.1, 2.6, 2.7])) == 3
-    assert chosen_number(np.array([1.0, 2.0, 2.0, 2.0, 2.0])) == 1
-    assert chosen_number(np.array([1.0, 1.0, 1.0, 1.0])) == 0
 
 
 def test_refusals(links, best_device):

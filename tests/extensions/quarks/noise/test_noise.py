@@ -6,11 +6,8 @@ import pytest
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.noise import (
     DILUTIONS,
-    NOISES,
-    Noise,
     NoiseSource,
     dilution_of,
     source_parts,
@@ -114,11 +111,6 @@ def test_dilution_divides_a_source_into_parts(dilute, best_device):
         assert ("even-odd" in words) == (len(odd) == 1)
 
 
-def test_parts_on_a_site_are_in_the_order_of_their_chirality():
-    parts = source_parts(("spin",), 3, 4)
-    assert [(one.chirality, one.spins) for one in parts] == [(1, 1), (1, 2), (-1, 4), (-1, 8)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dilute", ["none", "even-odd,time"])
 def test_slabs_and_precisions_give_the_same_bytes(dilute):
@@ -131,11 +123,3 @@ def test_slabs_and_precisions_give_the_same_bytes(dilute):
         devices.close()
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
-
-
-def test_noise_needs_roots_of_unity_whose_average_is_0():
-    class OneNoise(Noise):
-        name, summary, roots = "one", "1", 1
-
-    with pytest.raises(GaugeError, match="has 1 roots of unity; choose from 2 to 8, or 0"):
-        NOISES.register(OneNoise)

@@ -6,18 +6,14 @@ import pytest
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     APPROXIMATIONS,
-    SOLUTIONS,
     KernelModes,
     SignFunction,
 )
-from gauge_mc.extensions.quarks.rational.rational_functions import approximate, degree_for
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, dagger, gauge_transform, random_field
@@ -96,31 +92,6 @@ def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
     vector = source.like().slabs[0].buffer.nbytes
     poles = sign.approximation.size
     assert (memory[0] - memory[1]) / vector >= 2 * poles + 2
-
-
-def test_the_model_prefers_two_passes_for_many_poles(accurate):
-    """From 12 poles on, but for the polynomial as long as its degree is possible."""
-    old, cheapest = accurate.kernel_modes, {}
-    for edge in (0.3, 0.06, 0.025, 1e-5):
-        modes = KernelModes(np.zeros(0), np.zeros(0), None, edge, 2.5, old.found, 1.0, edge, 0)
-        costs = {name: one.cost(modes, 1e-9) for name, one in APPROXIMATIONS.items()}
-        cheapest[edge] = min(costs, key=lambda name: costs[name])
-        poles = len(approximate(-0.5, (edge / 2.5) ** 2, 1.0, 5e-10).shifts)
-        rational = min(costs["zolotarev"], costs["double-pass"])
-        assert (costs["double-pass"] == rational) == (poles >= 12)
-    assert cheapest == {**dict.fromkeys((0.3, 0.06, 0.025), "polynomial"), 1e-5: "double-pass"}
-
-
-@pytest.mark.parametrize("error", [1e-2, 1e-7])
-def test_the_model_knows_the_steps_of_rational_functions(error, accurate, rng):
-    """Within a sixth, if the spectrum has no gap in the interval of the approximation."""
-    sign = SignFunction(accurate.kernel, accurate.kernel_modes, error, "zolotarev")
-    source = SpinorField.from_numpy(accurate.field, rng.normal(size=SHAPE) + 0j)
-    sign.apply(source.like(), source)()
-    modes, approximation = accurate.kernel_modes, sign.approximation
-    edge2 = (modes.edge / modes.norm) ** 2
-    steps = degree_for(edge2, approximation.error / SOLUTIONS)
-    assert approximation.steps == pytest.approx(steps, rel=1 / 6)
 
 
 @pytest.mark.parametrize("modes", [0, 4])
@@ -253,43 +224,6 @@ def test_solutions_for_several_masses(accurate, kernel, rng):
     for wrong in (-0.1, 2 * RHO):
         with pytest.raises(UsageError, match="from 0 to below 2 rho"):
             accurate.solve(psi[0], wrong)
-
-
-@pytest.mark.slow
-def test_propagators_without_the_contact_term(accurate, kernel):
-    """(1 - D / 2 rho) D(m)^-1 anticommutes with gamma_5 but for terms of the order m."""
-    mass, size = 0.1, 8
-    psi = np.zeros((size, *SHAPE), complex)
-    for n in range(size):
-        psi[n, 0, 0, 0, 0, n // 2, n % 2] = 1
-    source = SpinorField.from_numpy(accurate.field, psi)
-    (quark,) = accurate.propagators(source, [mass], 1e-10)
-    d = reference.overlap(kernel, RHO, 2)
-    one = np.eye(len(d))
-    exact = (one - d / (2 * RHO)) @ np.linalg.inv(reference.overlap(kernel, RHO, 2, mass))
-    found = quark.columns.to_numpy().reshape(size, -1)
-    assert np.abs(found.T - exact[:, :size]).max() < 1e-7
-    # D_c = D / (1 - D / 2 rho) anticommutes with gamma_5, and the propagator is 1 / (D_c + m).
-    inverse, five = np.linalg.inv(exact), reference.gamma5(len(d), 2)
-    chiral = inverse - mass * one
-    scale = np.abs(chiral).max()
-    assert np.abs(five @ chiral + chiral @ five).max() < 1e-9 * scale
-    pion = meson(spin_tensor(quark, quark), dirac.GAMMA5, dirac.GAMMA5)
-    assert pion[0].real == pytest.approx((np.abs(found) ** 2).reshape(8, 2, -1)[:, 0].sum())
-
-
-@pytest.mark.slow
-def test_same_bytes_on_several_slabs(rng):
-    lattice, found = Lattice(4, 2, 4, 4), []
-    links = random_field(lattice.extents, "su2", rng)
-    psi = dirac.random_spinor(lattice.extents, 2, rng)
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
-        field = Field.from_slices(lattice, "su2", links, "double", devices)
-        operator = Overlap(field, RHO, 0.0, PHASES, 1e-4, 4)
-        found.append(operator.apply(psi, 0.1))
-        devices.close()
-    assert np.array_equal(*found)
 
 
 def reflected(links):

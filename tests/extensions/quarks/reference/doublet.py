@@ -6,7 +6,6 @@ from tests.extensions.quarks.reference import dirac
 from tests.reference.fields import Complex
 
 TAU_1 = np.array([[0, 1], [1, 0]], complex)
-TAU_2 = np.array([[0, -1j], [1j, 0]])
 TAU_3 = np.diag([1.0 + 0j, -1.0])
 
 ROTATION = np.array([[1, 0], [0, 1j]])

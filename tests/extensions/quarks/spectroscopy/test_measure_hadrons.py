@@ -118,11 +118,6 @@ def test_diquarks_have_the_masses_of_mesons(made, sketched):
         assert (made / f"{name}.pdf").stat().st_size > 1000
 
 
-def test_exports(made, tmp_path):
-    call("export", made, tmp_path / "tables.json.gz")
-    assert (tmp_path / "tables.json.gz").stat().st_size > 1000
-
-
 def test_what_is_refused(made):
     with pytest.raises(UsageError, match="--kappa is missing; give the hopping parameters"):
         call("measure", "mesons", made, "--output", made / "none.csv", "--quiet")

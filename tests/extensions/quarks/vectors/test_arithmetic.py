@@ -27,13 +27,6 @@ def test_quotients_that_are_unknown_have_no_kind():
     assert in_kernels(replace(USUAL, divide=STRICT.divide)) is None
 
 
-def test_one_rounding_of_a_product_and_a_sum():
-    """1 - 2^-60, whose product with itself would be rounded to 1."""
-    a, b = complex(1 + 2.0**-30, 1), complex(1 - 2.0**-30, 1)
-    assert arithmetic._fused(a, b).real == -(2.0**-60)
-    assert STRICT.multiply(a, b).real == 0
-
-
 def test_numpy_is_known():
     """On the processors on which the tests run."""
     assert in_kernels(USUAL) in ("SMITH", "SMITH_FUSED")

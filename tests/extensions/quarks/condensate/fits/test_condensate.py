@@ -47,12 +47,6 @@ def write_condensates(path, rng, sources=SOURCES, noise=NOISE):
     return path
 
 
-def test_the_lattice_of_synthetic_tables_is_known(tmp_path, rng):
-    table = read_condensates(write_condensates(tmp_path / "condensate.csv", rng))
-    assert table.volume == VOLUME
-    assert [quark.m for quark in table.values] == [*MASSES]
-
-
 def test_averages_noise_and_lines(tmp_path, rng):
     found = gauge_mc.fit("condensate", write_condensates(tmp_path / "condensate.csv", rng)).found
     noise = NOISE / np.sqrt(SOURCES * SAMPLES)

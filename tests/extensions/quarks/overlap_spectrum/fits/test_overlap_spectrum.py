@@ -140,21 +140,6 @@ def test_plot(sketched, tmp_path, rng):
     gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
 
 
-@pytest.mark.slow
-def test_a_frame_without_sectors_says_so(sketched, monkeypatch, tmp_path, rng):
-    said = []
-    monkeypatch.setattr(
-        "matplotlib.axes.Axes.text", lambda axes, x, y, text, **how: said.append(text)
-    )
-    for number, expected in ((10, ["configurations"]), (200, [])):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        write_spectra(folder / "overlap_spectrum.csv", rng, number)
-        gauge_mc.plot("overlap-spectrum", folder, output=folder / "figure.png")
-        assert [one.rpartition(" ")[2] for one in said] == expected
-        said.clear()
-
-
 def write_chains(folder, rng, lengths):
     """Write the tables of several chains, with a flow whose charges are the indices."""
     indices = []

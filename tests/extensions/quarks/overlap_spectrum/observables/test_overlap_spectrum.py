@@ -1,7 +1,5 @@
 """The index and the lowest eigenvalues of the overlap operator, against dense matrices."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,11 +9,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.overlap import quarks as kept_modes
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
-    EIGENVALUE_TABLE,
     OverlapSpectrumObservable,
-    eigenvalue_table,
 )
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
@@ -100,20 +95,6 @@ def test_dense_matrices_of_su3_with_the_clover_term(rng):
     assert record["index"] == 1
 
 
-@pytest.mark.longer
-@pytest.mark.parametrize("approximation", APPROXIMATIONS)
-def test_the_approximation_is_chosen_by_its_name(approximation, best_device, rng):
-    lattice = Lattice(2, 4, 2, 2)
-    links = random_field(lattice.extents, "su2", rng)
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    options = {"accuracy": 1e-2, "modes": 2, "approximation": approximation}
-    observable = OverlapSpectrumObservable.for_lattice(lattice, **options)
-    whole = replace(observable, eigenvalues=0).measurer(field)(field)
-    (row,) = whole.secondary["operator"]
-    assert approximation in row
-    assert observable.header["approximation"] == approximation
-
-
 @pytest.mark.slow
 def test_the_index_by_the_command(tmp_path, rng):
     """The spectrum of stored links is that of dense matrices."""
@@ -133,11 +114,6 @@ def test_the_index_by_the_command(tmp_path, rng):
     rows = np.stack([beside[name] for name in names], axis=1)
     check_dense(record, rows, links, [1, 1, 1, -1])
     assert record["index"] == 2
-
-
-def test_fits_know_the_name_of_the_second_table(tmp_path):
-    path = tmp_path / "overlap_spectrum.csv"
-    assert eigenvalue_table(path) == EIGENVALUE_TABLE.beside(path)
 
 
 @pytest.mark.slow

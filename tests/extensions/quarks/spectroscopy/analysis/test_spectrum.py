@@ -14,7 +14,7 @@ from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     fold,
     read_hadron_correlators,
 )
-from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState, Ranges, describe
+from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState, Ranges
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     MassSeries,
     baryon_series,
@@ -272,10 +272,3 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     others = [series.left_out[0]._replace(reason=reason) for reason in ("A b.", "C d.", "A b.")]
     with pytest.raises(GaugeError, match=r": a b \(2 of them\); c d \(1 of them\)\.$"):
         spectrum(table, replace(series, left_out=others))
-
-
-def test_descriptions():
-    still = HadronState("nucleon", 0.15, 0.152, 0.0, 0.0, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
-    assert describe(still) == "nucleon-, κ = 0.15, 0.152"
-    moving = HadronState("rho", 0.15, 0.15, -0.01, 0.02, 0.0, 0.0, "point", (0, 0, 1), 1)
-    assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15, μ = -0.01, 0.02"

@@ -4,17 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.spectroscopy.fits import ranges_of
 from gauge_mc.extensions.quarks.spectroscopy.masses import ratio_series
-from gauge_mc.extensions.quarks.spectroscopy.plots import residual_mass_picture
 from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
     COLUMNS,
     read_residual_table,
-    residual_masses,
 )
 from gauge_mc.files.table import Table
 from tests.extensions.quarks.synthetic_hadrons import HEADER
@@ -161,15 +157,3 @@ def test_the_plot(table, sketched):
     file = table.parent / "figure.png"
     gauge_mc.plot("residual-mass", table.parent, output=file)
     assert file.stat().st_size > 0
-
-
-@pytest.mark.slow
-def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    read = read_residual_table(table)
-    residual_mass_picture(read, residual_masses(read, ranges_of({}))).draw(tmp_path / "plot.png")
-    (axes,) = figures[0].axes
-    ticks = axes.get_xticks()
-    assert np.array_equal(ticks, np.round(ticks))
-    assert len(axes.get_xticks(minor=True)) == 0

@@ -7,7 +7,6 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.spectroscopy.observables import SOLVES, USUAL_PAIRS, Baryons, Mesons
-from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
 from gauge_mc.extensions.quarks.vectors.basis import CONJUGATION, GAMMA_5, SIXTEEN
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
@@ -145,12 +144,6 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
 
 
-def test_the_reduction_of_the_solver_is_that_of_the_measurement():
-    for options, expected in (({}, 1e-3), ({"reduction": 0.02}, 0.02)):
-        quarks = Quarks.of_options(LATTICE, "mesons", {"kappa": "0.1", **options})
-        assert quarks.request.falls == expected
-
-
 @pytest.mark.longer
 def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     lattice = Lattice(4, 4, 4, 4)
@@ -194,19 +187,6 @@ def test_deflated_solutions_are_the_same_in_fewer_iterations(best_device, rng, t
     again, _ = measured(deflate=4, stored_modes=str(tmp_path))
     np.testing.assert_array_equal(again, deflated)
     assert {one: one.read_bytes() for one in tmp_path.iterdir()} == files
-
-
-def test_deflated_measurements_are_those_of_conjugate_gradients():
-    """Their header says how many modes there are; a measurement that only compiles has none."""
-    observable = Mesons.for_lattice(LATTICE, kappa="0.1", deflate=4, stored_modes="modes")
-    assert observable.quarks.solver == "cg"
-    assert observable.header["deflate"] == "4 low modes"
-    assert observable.loose == "--deflate"
-    assert "deflate" not in observable.warm_up.header
-    assert observable.rehearsed is None
-    plain = Mesons.for_lattice(LATTICE, kappa="0.1")
-    assert (plain.quarks.solver, plain.loose) == ("bicgstab", "")
-    assert "deflate" not in plain.header
 
 
 @pytest.mark.slow

@@ -129,12 +129,6 @@ def test_headers():
     assert deflated == "overlap:deflated=4:rho=1.4:accuracy=1e-08:modes=20"
 
 
-def test_the_measurement_that_compiles_kernels_is_short():
-    quick = Mesons.for_lattice(LATTICE, quark=WORDS).warm_up.quarks.massive
-    assert quick.masses == (1.0,)
-    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 0, "deflated": 0}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
