@@ -24,7 +24,8 @@ from gauge_mc.extensions.quarks.vectors.transport import (
     VectorsPerThread,
 )
 from gauge_mc.fields.field import Field
-from tests.domain.conftest import GPUS, open_group
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.links import check_divisions, field_of, largest_difference
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
 
@@ -33,10 +34,6 @@ LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8,
 PHASES = [np.exp(0.2j * np.pi), np.exp(-0.7j), 1, -1]
 TOLERANCE = {"double": 2e-14, "single": 3e-6, "half": 3e-3}
 KAPPA = 0.137
-
-
-def largest_difference(found, expected):
-    return np.abs(found - expected).max() / np.abs(expected).max()
 
 
 @pytest.mark.longer
@@ -53,7 +50,7 @@ def largest_difference(found, expected):
 def test_wilson(lattice, group, precision, device, rng):
     links = random_field(lattice.extents, group, rng)
     psi = reference.random_spinor(lattice.extents, int(group[2]), rng)
-    field = Field.from_slices(lattice, group, links, precision, device)
+    field = field_of(links, device, precision)
     found = PlainWilson(field, KAPPA, PHASES).apply(psi)
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     assert largest_difference(found, expected) < TOLERANCE[precision]
@@ -75,7 +72,7 @@ def test_all_types_of_storage(group, precision, storage, reals, device, rng):
     """Independently of the precision of the field of links."""
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
-    field = Field.from_slices(LATTICE, group, links, precision, device)
+    field = field_of(links, device, precision)
     found = PlainWilson(field, KAPPA, PHASES).apply(
         psi, precision=storage, reals=reals.numbers(field.group)
     )
@@ -108,7 +105,7 @@ def test_links_as_eight_reals(storage, best_device, rng):
     """No link is singular; the errors are those of the other forms."""
     links = special_links(LATTICE, rng)
     psi = reference.random_spinor(LATTICE.extents, 3, rng)
-    field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+    field = field_of(links, best_device)
     expected = reference.wilson(links, psi, KAPPA, PHASES)
     found = PlainWilson(field, KAPPA, PHASES).apply(psi, precision=storage, reals=8)
     assert largest_difference(found, expected) < {**TOLERANCE, "half": 2e-4}[storage]
@@ -118,19 +115,19 @@ def test_links_as_eight_reals(storage, best_device, rng):
 def test_slabs_with_links_as_eight_reals(kind, rng):
     links = special_links(LATTICE, rng)
     psi = reference.random_spinor(LATTICE.extents, 3, rng)
-    found = []
-    for slices in ((4,), (2, 2)):
-        devices = open_group(kind, slices)
-        field = Field.from_slices(LATTICE, "su3", links, "double", devices)
-        found.append(PlainWilson(field, KAPPA, PHASES).apply(psi, precision="half", reals=8))
-        devices.close()
-    assert np.array_equal(*found)
+
+    def calculate(devices):
+        return PlainWilson(field_of(links, devices), KAPPA, PHASES).apply(
+            psi, precision="half", reals=8
+        )
+
+    check_divisions(kind, [(4,), (2, 2)], calculate)
 
 
 def test_twisted_mass(group, precision, best_device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
-    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    field = field_of(links, best_device, precision)
     found = TwistedMass(field, KAPPA, 0.3).apply(psi)
     expected = reference.wilson(links, psi, KAPPA, [1, 1, 1, -1], mu=0.3)
     assert largest_difference(found, expected) < TOLERANCE[precision]
@@ -141,7 +138,7 @@ def test_twisted_mass(group, precision, best_device, rng):
 def test_clover(group, precision, storage, mu, device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
-    field = Field.from_slices(LATTICE, group, links, precision, device)
+    field = field_of(links, device, precision)
     found = WilsonClover(field, KAPPA, 1.7, mu, PHASES).apply(psi, precision=storage)
     expected = reference.wilson(links, psi, KAPPA, PHASES, mu, 1.7)
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
@@ -153,7 +150,7 @@ def test_clover(group, precision, storage, mu, device, rng):
 def test_terms_are_composed(clovers, twists, best_device, rng):
     links = random_field(LATTICE.extents, "su2", rng)
     psi = reference.random_spinor(LATTICE.extents, 2, rng)
-    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    field = field_of(links, best_device)
     terms = *(Clover(KAPPA, one) for one in clovers), *(Twist(KAPPA, one) for one in twists)
     operator = DiracOperator(field, KAPPA, PHASES, *terms[::-1])
     expected = reference.wilson(links, psi, KAPPA, PHASES, sum(twists), sum(clovers))
@@ -171,7 +168,7 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
     lattice, n = Lattice(4, 4, 4, 4), int(group[2])
     links = random_field(lattice.extents, group, rng)
     psi, u = (reference.random_spinor(lattice.extents, n, rng) for _ in range(2))
-    field = Field.from_slices(lattice, group, links, "double", best_device)
+    field = field_of(links, best_device)
     operator = WilsonClover(field, KAPPA, 1.2, mu, PHASES).prepared(storage)
     source, other = (SpinorField.from_numpy(field, one, storage) for one in (psi, u))
 
@@ -180,25 +177,19 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
         return full + KAPPA * reference.hopping(links, x, PHASES)
 
     five = partial(reference.spin, reference.GAMMA5)
-    d = (
-        five(reference.hopping(links, five(psi), PHASES))
-        if dagger
-        else (reference.hopping(links, psi, PHASES))
-    )
-    target = source.like()
+    d = reference.hopping(links, five(psi) if dagger else psi, PHASES)
+    d, target, tolerance = five(d) if dagger else d, source.like(), TOLERANCE[storage]
+    found = {}
     for form in (DIVIDED, ADDED, WHOLE, SOLVED, REFLECTED):
         for own in (0, 1):
             operator.hop(target, source, own, form, other, -0.7, dagger)
-        found = target.to_numpy()[0]
-        if form == WHOLE:
-            assert largest_difference(found, diagonal(u) - 0.7 * d) < TOLERANCE[storage]
-        elif form == REFLECTED:
-            assert largest_difference(found, five(diagonal(u) - 0.7 * d)) < TOLERANCE[storage]
-        elif form == SOLVED:
-            assert largest_difference(diagonal(found), u - 0.7 * d) < 3 * TOLERANCE[storage]
-        else:
-            rest = found if form == DIVIDED else (u - found) / 0.7
-            assert largest_difference(diagonal(rest), d) < 3 * TOLERANCE[storage]
+        found[form] = target.to_numpy()[0]
+    whole, solved = diagonal(u) - 0.7 * d, u - 0.7 * d
+    assert largest_difference(found[WHOLE], whole) < tolerance
+    assert largest_difference(found[REFLECTED], five(whole)) < tolerance
+    assert largest_difference(diagonal(found[SOLVED]), solved) < 3 * tolerance
+    assert largest_difference(diagonal(found[DIVIDED]), d) < 3 * tolerance
+    assert largest_difference(diagonal((u - found[ADDED]) / 0.7), d) < 3 * tolerance
 
 
 def test_the_sign_of_the_clover_term():
@@ -226,7 +217,7 @@ def test_the_sign_of_the_clover_term():
 def test_the_adjoint(group, precision, best_device, rng, mu):
     links = random_field(LATTICE.extents, group, rng)
     psi, chi = (reference.random_spinor(LATTICE.extents, int(group[2]), rng) for _ in range(2))
-    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    field = field_of(links, best_device, precision)
     operator = WilsonClover(field, KAPPA, 1.0, mu, PHASES)
     left = np.vdot(chi, operator.apply(psi))
     right = np.vdot(operator.apply(chi, dagger=True), psi)
@@ -237,10 +228,7 @@ def test_gauge_covariance(group, best_device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
     g = random_su(int(group[2]), links.shape[:4], rng)
-    fields = [
-        Field.from_slices(LATTICE, group, u, "double", best_device)
-        for u in (links, gauge_transform(links, g))
-    ]
+    fields = [field_of(u, best_device) for u in (links, gauge_transform(links, g))]
     rotated = np.einsum("...ab,...sb->...sa", g, psi)
     before = WilsonClover(fields[0], KAPPA, 1.0).apply(psi)
     after = WilsonClover(fields[1], KAPPA, 1.0).apply(rotated)
@@ -250,7 +238,7 @@ def test_gauge_covariance(group, best_device, rng):
 def test_several_vectors(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
     psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(5)])
-    operator = PlainWilson(Field.from_slices(LATTICE, "su3", links, "double", best_device), 0.12)
+    operator = PlainWilson(field_of(links, best_device), 0.12)
     together = operator.apply(psi)
     assert np.array_equal(together, [operator.apply(one) for one in psi])
 
@@ -264,7 +252,7 @@ def test_the_division_of_vectors_among_threads_changes_no_byte(
     """One thread for a site, threads that take several parts, and several blocks for each site."""
     links = random_field(LATTICE.extents, "su2", rng)
     psi = np.stack([reference.random_spinor(LATTICE.extents, 2, rng) for _ in range(12)])
-    field = Field.from_slices(LATTICE, "su2", links, "double", gpu)
+    field = field_of(links, gpu)
     source, found = SpinorField.from_numpy(field, psi, storage), []
     for threads, least in ((1, 1), (2, 1), (6, 10**9), (3, 2 * LATTICE.sites), (2, 10**9)):
         several = VectorsPerThread(vectors, (128, 2), threads)
@@ -285,14 +273,12 @@ def test_slabs_give_the_same_bytes(storage, kind, rng):
     lattice = Lattice(4, 6, 8, 10)
     links = random_field(lattice.extents, "su3", rng)
     psi = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
-    found = []
-    for slices in [(10,), (4, 6), (2, 3, 5)]:
-        devices = open_group(kind, slices)
-        field = Field.from_slices(lattice, "su3", links, "double", devices)
-        found.append(WilsonClover(field, KAPPA, 1.0, 0.1, PHASES).apply(psi, precision=storage))
-        devices.close()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+
+    def calculate(devices):
+        operator = WilsonClover(field_of(links, devices), KAPPA, 1.0, 0.1, PHASES)
+        return operator.apply(psi, precision=storage)
+
+    check_divisions(kind, [(10,), (4, 6), (2, 3, 5)], calculate)
 
 
 def test_free_quarks_in_momentum_space(group, best_device):
@@ -324,7 +310,7 @@ def test_constant_abelian_links_shift_the_momentum(best_device):
         links[..., colour, colour] = np.exp(1j * charge * a)
     t, z, y, x = np.indices(lattice.extents[::-1])
     psi = reference.random_spinor(lattice.extents, 3, np.random.default_rng(5))
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    field = field_of(links, best_device)
     found = PlainWilson(field, KAPPA, 1).apply(psi)
     cold = Field.cold(lattice, "su3", "double", best_device)
     for colour, charge in enumerate((1, 2, -3)):

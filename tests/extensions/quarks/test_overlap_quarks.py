@@ -16,8 +16,7 @@ from gauge_mc.extensions.quarks.rational import multishift as relaxation
 from gauge_mc.extensions.quarks.rational.rational_functions import degree_for
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, random_field
@@ -29,10 +28,7 @@ TOLERANCE = 1e-10
 
 
 def operator_on(links, masses=MASSES, devices=None, **options):
-    group = f"su{links.shape[-1]}"
-    extents = links.shape[3::-1]
-    devices = devices or open_device(threads=1)
-    field = Field.from_slices(Lattice(*extents), group, links, "double", devices)
+    field = field_of(links, devices or open_device(threads=1))
     chosen = {"rho": RHO, "accuracy": 1e-11, "modes": 8, "boundary": PHASES, **options}
     return OPERATORS["overlap"](field, masses, **chosen)
 
@@ -112,10 +108,10 @@ def test_chiral_symmetry_is_exact_at_the_mass_0(found, operator, kernel):
 def test_propagators_are_gamma_5_hermitian(operator):
     """S(0, y) = gamma_5 S(y, 0)^dagger gamma_5."""
     sites, request = (0, 21), SolverParameters(TOLERANCE)
-    parts = {}
-    for site in sites:
-        quark = columns_of(operator.propagators(point(operator.field, site), request))[1]
-        parts[site] = quark
+    parts = {
+        site: columns_of(operator.propagators(point(operator.field, site), request))[1]
+        for site in sites
+    }
     forth, back = parts[0][8 * 21 : 8 * 22], parts[21][:8]
     five = np.diag(np.repeat([1, 1, -1, -1], 2))
     assert np.abs(back - five @ forth.conj().T @ five).max() < 1e-8 * np.abs(back).max()
@@ -252,7 +248,7 @@ def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
 @pytest.mark.parametrize(("error", "single"), [(1e-3, True), (3e-7, False), (0.0, False)])
 def test_loose_polynomials_are_in_single_precision(error, single, links, best_device, monkeypatch):
     """Rounding errors are there where they are allowed, and below what is assumed of them."""
-    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    field = field_of(links, best_device)
     overlap = Overlap(field, 1.4, accuracy=1e-8, modes=4, approximation="polynomial")
     found = []
     for rounding in (sign_function.SINGLE_ROUNDING, np.inf):
@@ -291,27 +287,21 @@ def test_vectors_that_are_solved_for_at_once(links, best_device):
 
 
 @pytest.mark.slow
-def test_a_residual_that_is_out_of_reach(operator):
+def test_what_does_not_converge(operator):
     with pytest.raises(ConvergenceError, match=r"does not become smaller"):
         operator.overlap.solve_all(point(operator.field), (0.6,), 3e-16)
-
-
-@pytest.mark.slow
-def test_too_few_iterations(operator):
     with pytest.raises(ConvergenceError, match="within 3 iterations"):
         operator.propagators(point(operator.field), SolverParameters(1e-8, 3))
 
 
 @pytest.mark.slow
 def test_same_bytes_on_several_slabs(links):
-    found = []
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
+
+    def calculate(devices):
         quarks = operator_on(links, (0.2, 0.5), devices, accuracy=1e-2, modes=2)
-        solution = quarks.propagators(point(quarks.field), SolverParameters(1e-2))
-        found.append(np.array(columns_of(solution)))
-        devices.close()
-    assert np.array_equal(*found)
+        return columns_of(quarks.propagators(point(quarks.field), SolverParameters(1e-2)))
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)
 
 
 def test_the_record_says_how_good_the_sign_is(operator, kernel):

@@ -20,7 +20,8 @@ from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import heatbath
-from tests.domain.conftest import GPUS, open_group
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -40,7 +41,7 @@ def thermal_field(lattice, group, device, beta, precision="double"):
 def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, rng):
     n, kappa = int(group[2]), 0.11
     links = random_field(SMALL.extents, group, rng)
-    field = Field.from_slices(SMALL, group, links, "double", best_device)
+    field = field_of(links, best_device)
     source = reference.random_spinor(SMALL.extents, n, rng)
     matrix = reference.dense(links, kappa, PHASES, **parameters)
     expected = np.linalg.solve(matrix, source.ravel()).reshape(source.shape)
@@ -151,38 +152,31 @@ def test_tiny_and_huge_sources(solver, size, best_device, rng):
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_slabs_give_the_same_bytes(solver, kind, rng):
-    lattice = Lattice(4, 4, 4, 10)
-    links = random_field(lattice.extents, "su3", rng)
-    source = np.stack([reference.random_spinor(lattice.extents, 3, rng) for _ in range(2)])
-    found = []
-    for slices in [(10,), (4, 6), (2, 3, 5)]:
-        devices = open_group(kind, slices)
-        field = Field.from_slices(lattice, "su3", links, "double", devices)
-        found.append(Wilson(field, 0.11, csw=0.5).solve(source, solver=solver, inner="half"))
-        devices.close()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    links = random_field((4, 4, 4, 10), "su3", rng)
+    source = np.stack([reference.random_spinor((4, 4, 4, 10), 3, rng) for _ in range(2)])
+
+    def calculate(devices):
+        operator = Wilson(field_of(links, devices), 0.11, csw=0.5)
+        return operator.solve(source, solver=solver, inner="half")
+
+    check_divisions(kind, [(10,), (4, 6), (2, 3, 5)], calculate)
 
 
 def test_what_is_refused(rng):
     field = Field.cold(SMALL, "su2", "double", CpuDevice(1))
     operator = Wilson(field, 0.12)
     source = reference.random_spinor(SMALL.extents, 2, rng)
-    for value in (0, 1, -1e-10, float("nan")):
-        with pytest.raises(UsageError, match="The tolerance is"):
-            operator.solve(source, value)
-    with pytest.raises(UsageError, match="no solver 'bicgstub'; did you mean 'bicgstab'"):
-        operator.solve(source, solver="bicgstub")
-    with pytest.raises(UsageError, match="no method 'both'; choose reliable or defect"):
-        operator.solve(source, method="both")
-    with pytest.raises(UsageError, match="no precision 'quarter'"):
-        operator.solve(source, inner="quarter")
-    with pytest.raises(UsageError, match="number of iterations is 0"):
-        operator.solve(source, iterations=0)
-    with pytest.raises(UsageError, match="--reduction is 1; give a number between 0 and 1"):
-        operator.solve(source, reduction=1)
-    with pytest.raises(UsageError, match="cannot be stored as 13 reals; choose 4 or 8"):
-        operator.solve(source, reals=13)
+    for words, message in (
+        *(({"tolerance": one}, "The tolerance is") for one in (0, 1, -1e-10, float("nan"))),
+        ({"solver": "bicgstub"}, "no solver 'bicgstub'; did you mean 'bicgstab'"),
+        ({"method": "both"}, "no method 'both'; choose reliable or defect"),
+        ({"inner": "quarter"}, "no precision 'quarter'"),
+        ({"iterations": 0}, "number of iterations is 0"),
+        ({"reduction": 1}, "--reduction is 1; give a number between 0 and 1"),
+        ({"reals": 13}, "cannot be stored as 13 reals; choose 4 or 8"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            operator.solve(source, **words)
     source[0, 0, 0, 0, 0, 0] = np.nan
     with pytest.raises(GaugeError, match="The source contains a value that is not a number"):
         operator.solve(source)
@@ -196,9 +190,8 @@ def test_what_cannot_be_solved(solver, rng):
         Wilson(field, 0.12).solve(source, solver=solver, iterations=3)
     with pytest.raises(UsageError, match=r"The tolerance is .*; give .* from 2.2e-16 to below 1"):
         Wilson(field, 0.12).solve(source, LEAST_TOLERANCE / 2, solver=solver)
-    singular = Wilson(
-        field, 1 / 8, boundary=1
-    )  # a zero mode, to which the source is not orthogonal
+    # There is a zero mode, to which the source is not orthogonal.
+    singular = Wilson(field, 1 / 8, boundary=1)
     with pytest.raises(GaugeError, match=r"does not become smaller|after 300 iterations"):
         singular.solve(source, solver=solver, iterations=300)
 

@@ -7,7 +7,6 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.domain_walls import coupled as effective
 from gauge_mc.extensions.quarks.domain_walls.coupled import (
     effective_propagator,
     midpoint_correlator,
@@ -15,11 +14,12 @@ from gauge_mc.extensions.quarks.domain_walls.coupled import (
 )
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall, optimal_weights
-from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
+from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
-from tests.domain.conftest import GPUS, open_group
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac, walls
 from tests.reference.fields import random_field
 
@@ -37,15 +37,16 @@ KINDS = {
     "one site": (1, {"b": 1.5, "c": 0.5}),
 }
 SYMMETRIC = ["shamir", "borici", "symmetric weights"]
+EVEN = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}
 
 
-def solution(links, kind, mass, sources, device, tolerance=1e-14, lattice=LATTICE, group="su2"):
+def solution(links, kind, mass, sources, device, tolerance=1e-14, **more):
     """The effective propagator for some sources, in double precision."""
-    extent, coefficients = kind
-    field = Field.from_slices(lattice, group, links, "double", device)
+    (extent, coefficients), field = kind, field_of(links, device)
     operator = DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
     request = SolverParameters(tolerance, inner="double")
-    return effective_propagator(operator, SpinorField.from_numpy(field, sources), "cg", request)
+    b = SpinorField.from_numpy(field, sources)
+    return effective_propagator(operator, b, "cg", request, **more)
 
 
 def random_sources(count, rng, lattice=LATTICE):
@@ -160,22 +161,17 @@ def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
 
     D_w spreads the source to the next time slices unless c is 0.
     """
-    kind, mass, lattice = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name], 0.1, LONG
-    links = random_field(lattice.extents, "su2", rng)
-    sources = random_sources(2, rng, lattice)
-    sources[:, np.arange(lattice.t) != place] = 0
-    extent, coefficients = kind
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    operator = DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
-    request = SolverParameters(1e-14, inner="double")
-    b = SpinorField.from_numpy(field, sources)
-    found = effective_propagator(operator, b, "cg", request, (0, 0, 0, place))
+    kind, mass = EVEN[name], 0.1
+    links = random_field(LONG.extents, "su2", rng)
+    sources = random_sources(2, rng, LONG)
+    sources[:, np.arange(LONG.t) != place] = 0
+    found = solution(links, kind, mass, sources, best_device, place=(0, 0, 0, place))
     pion, middle = (
         np.roll((np.abs(one.columns.to_numpy()) ** 2).sum(axis=(0, 2, 3, 4, 5, 6)), -place)
         for one in (found.quark, found.midpoint)
     )
     left = found.axial - np.roll(found.axial, 1)
-    off = slice(2, -1) if coefficients else slice(1, None)
+    off = slice(2, -1) if kind[1] else slice(1, None)
     rest = left - 2 * mass * pion - 2 * middle
     assert np.abs(rest[off]).max() < 1e-11 * np.abs(left).max()
     assert np.abs((found.vector - np.roll(found.vector, 1))[off]).max() < 1e-11 * np.abs(left).max()
@@ -202,7 +198,7 @@ def test_the_axial_current_of_free_quarks(best_device):
     ratios = (before + here) / (4 * local[1:-1]) + here / (local[1:-1] + local[2:])
     ratios *= 2 * HEIGHT
     assert abs(ratios[5:10] - 1).max() < (2 * HEIGHT * mass) ** 2
-    odd = solution(field.to_numpy(), KINDS["moebius"], 0.1, sources, best_device, lattice=lattice)
+    odd = solution(field.to_numpy(), KINDS["moebius"], 0.1, sources, best_device)
     assert odd.axial is None
 
 
@@ -228,27 +224,13 @@ def test_correlators_at_the_midpoint(best_device, rng):
 @pytest.mark.parametrize(
     "together", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 7))]
 )
-def test_columns_that_are_solved_together(together, name, best_device, rng, monkeypatch):
-    """They are those solved one by one, with as many solves as are needed, and sums of all."""
-    extent, coefficients = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name]
-    field = Field.from_slices(
-        LATTICE, "su2", random_field(LATTICE.extents, "su2", rng), "double", best_device
-    )
-    operator = DomainWall(field, 0.1, extent, HEIGHT, boundary=PHASES, **coefficients)
-    sources, solves = SpinorField.from_numpy(field, random_sources(7, rng)), []
-
-    def counted(operator, source, *others):
-        solves.append(source.count)
-        return solve(operator, source, *others)
-
-    monkeypatch.setattr(effective, "solve", counted)
-    request = SolverParameters(1e-14, inner="double")
+def test_columns_that_are_solved_together(together, name, best_device, rng):
+    """They are those solved one by one, and sums of all."""
+    links, sources = random_field(LATTICE.extents, "su2", rng), random_sources(7, rng)
     alone, several = (
-        effective_propagator(operator, sources, "cg", request, together=count)
+        solution(links, EVEN[name], 0.1, sources, best_device, together=count)
         for count in (1, together)
     )
-    full, rest = divmod(7, together)
-    assert solves == 7 * [1] + full * [together] + [rest] * (rest > 0)
     assert several.iterations < alone.iterations
     assert several.residual <= 1e-14
     for kind in ("quark", "midpoint"):
@@ -322,19 +304,16 @@ def test_free_quarks(name, best_device):
     operator = DomainWall(field, mass, extent, HEIGHT, **coefficients)
     source = np.zeros((1, 64, 2, 2, 2, 4, 2), complex)
     source[0, 0, ..., 0, 0] = 1
-    b = SpinorField.from_numpy(field, source)
-    q = effective_propagator(operator, b, "cg", SolverParameters(1e-14, inner="double")).quark
+    columns = SpinorField.from_numpy(field, source)
+    q = effective_propagator(operator, columns, "cg", SolverParameters(1e-14, inner="double")).quark
     at_rest = q.columns.to_numpy()[0].mean(axis=(1, 2, 3))[..., 0]
     weights = coefficients.get("weights")
     moebius = {name: value for name, value in coefficients.items() if name != "weights"}
     expected = np.zeros((64, 4), complex)
     for p in np.pi * (2 * np.arange(64) + 1) / 64:
         d = (1 - np.cos(p) - HEIGHT) * np.eye(4) + 1j * np.sin(p) * dirac.GAMMA[3]
-        x = (
-            (moebius.get("b", 1) + moebius.get("c", 0))
-            * d
-            @ np.linalg.inv(2 * np.eye(4) + (moebius.get("b", 1) - moebius.get("c", 0)) * d)
-        )
+        b, c = moebius.get("b", 1), moebius.get("c", 0)
+        x = (b + c) * d @ np.linalg.inv(2 * np.eye(4) + (b - c) * d)
         square = (dirac.GAMMA5 @ x @ dirac.GAMMA5 @ x)[0, 0].real
         matrix = (1 + mass) / 2 * np.eye(4)
         matrix = matrix + (1 - mass) / 2 * x * sign_over_h(square, extent, weights)
@@ -352,13 +331,12 @@ def test_free_quarks(name, best_device):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind_of_device, rng):
-    lattice, found = Lattice(4, 2, 2, 10), []
+    lattice = Lattice(4, 2, 2, 10)
     links, sources = random_field(lattice.extents, "su2", rng), random_sources(1, rng, lattice)
-    for slices in [(10,), (4, 6), (2, 3, 5)]:
-        devices = open_group(kind_of_device, slices)
-        one = solution(links, KINDS["borici"], 0.1, sources, devices, 1e-8, lattice)
+
+    def calculate(devices):
+        one = solution(links, KINDS["borici"], 0.1, sources, devices, 1e-8)
         fields = (one.quark.columns.to_numpy(), one.midpoint.columns.to_numpy())
-        found.append(np.concatenate([x.ravel() for x in (*fields, one.axial, one.vector)]))
-        devices.close()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+        return [*fields, one.axial, one.vector]
+
+    check_divisions(kind_of_device, [(10,), (4, 6), (2, 3, 5)], calculate)

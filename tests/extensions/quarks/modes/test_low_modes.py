@@ -26,8 +26,7 @@ from gauge_mc.extensions.quarks.overlap.sign_function import kernel_modes
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, random_field
 
@@ -49,8 +48,7 @@ def dense(links):
 
 
 def q_of(links, devices):
-    field = Field.from_slices(LATTICE, "su2", links, "double", devices)
-    return HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+    return HermitianOperator(Wilson(field_of(links, devices), KAPPA, boundary=PHASES).prepared())
 
 
 def start_of(q, seed=1):
@@ -127,12 +125,8 @@ class Lifted(LinearOperator):
     parities = (0, 1)
 
     def __init__(self, square, first, second, small):
-        self.without, self.first, self.second = (
-            Without(square, joined(first, second)),
-            first,
-            second,
-        )
-        self.small = small
+        self.without = Without(square, joined(first, second))
+        self.second, self.small = second, small
 
     def apply(self, target, source, dagger=False):
         times, rest = self.without.apply(target, source), source.like()
@@ -293,13 +287,11 @@ def test_refusals(links, best_device):
 
 @pytest.mark.slow
 def test_same_bytes_on_several_slabs(rng):
-    lattice, found = Lattice(4, 2, 4, 4), []
-    links = random_field(lattice.extents, "su2", rng)
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
-        field = Field.from_slices(lattice, "su2", links, "double", devices)
-        q = HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+    links = random_field((4, 2, 4, 4), "su2", rng)
+
+    def calculate(devices):
+        q = q_of(links, devices)
         low = low_modes(SquaredOperator(q), start_of(q), LowModeRequest(2, 5.0, 1e-8))
-        found.append((low.values, low.vectors.to_numpy()))
-        devices.close()
-    assert all(map(np.array_equal, *found))
+        return low.values, low.vectors.to_numpy()
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.noise import (
     DILUTIONS,
@@ -14,6 +13,7 @@ from gauge_mc.extensions.quarks.noise import (
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import check_divisions
 from tests.reference.randoms import philox4x32
 
 LATTICE = Lattice(4, 6, 8, 4)
@@ -114,12 +114,12 @@ def test_dilution_divides_a_source_into_parts(dilute, best_device):
 @pytest.mark.slow
 @pytest.mark.parametrize("dilute", ["none", "even-odd,time"])
 def test_slabs_and_precisions_give_the_same_bytes(dilute):
-    found = []
-    for precision, slices in [("double", (4,)), ("double", (2, 2)), ("single", (2, 2))]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.cold(LATTICE, "su2", precision, devices)
-        found.append(vectors_of(field, "gaussian", dilute=dilute))
-        devices.close()
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+    for precision in ("double", "single"):
+
+        def calculate(devices, precision=precision):
+            field = Field.cold(LATTICE, "su2", precision, devices)
+            return [vectors_of(field, "gaussian", dilute=dilute)]
+
+        check_divisions("cpu-16", [(4,), (2, 2)], calculate)
+    fields = (Field.cold(LATTICE, "su2", one, CpuDevice(1)) for one in ("double", "single"))
+    assert np.array_equal(*(vectors_of(one, "gaussian", dilute=dilute) for one in fields))

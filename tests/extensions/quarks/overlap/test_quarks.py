@@ -13,7 +13,7 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
     SignFunction,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, dagger, gauge_transform, random_field
@@ -40,15 +40,15 @@ def massless(kernel):
     return reference.overlap(kernel, RHO, 2)
 
 
-def field_of(links, devices=None, group="su2"):
-    """A field; by default on a GPU, or a single thread, which is fastest on few sites."""
-    return Field.from_slices(LATTICE, group, links, "double", devices or open_device(threads=1))
+def on_one_thread(links):
+    """A field on a GPU, or a single thread, which is fastest on few sites."""
+    return field_of(links, open_device(threads=1))
 
 
 @pytest.fixture(scope="module")
 def accurate(links):
     """The operator with an error of 1e-10, which tests do not change."""
-    return Overlap(field_of(links), RHO, boundary=PHASES, accuracy=1e-10, modes=8)
+    return Overlap(on_one_thread(links), RHO, boundary=PHASES, accuracy=1e-10, modes=8)
 
 
 def largest_error(operator, exact, rng):
@@ -63,9 +63,8 @@ def largest_error(operator, exact, rng):
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-5])
 def test_the_error_bound_holds(approximation, accuracy, links, massless, rng):
     """The error is below the bound, which is not far above it."""
-    operator = Overlap(
-        field_of(links), RHO, 0.0, PHASES, accuracy, modes=8, approximation=approximation
-    )
+    options = {"modes": 8, "approximation": approximation}
+    operator = Overlap(on_one_thread(links), RHO, 0.0, PHASES, accuracy, **options)
     error = largest_error(operator, massless, rng)
     assert error <= operator.error_bound <= RHO * accuracy
     if approximation == "polynomial":
@@ -74,7 +73,7 @@ def test_the_error_bound_holds(approximation, accuracy, links, massless, rng):
 
 def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
     """The same function within rounding errors, with twice the products and fewer vectors."""
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     source = SpinorField.from_numpy(accurate.field, psi)
     device = accurate.field.slabs[0].device
     found, steps, memory = [], [], []
@@ -98,19 +97,17 @@ def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
 def test_any_number_of_modes(modes, links, massless, best_device, rng):
     operator = Overlap(field_of(links, best_device), RHO, 0.0, PHASES, 1e-6, modes)
     assert operator.kernel_modes.number <= modes
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     error = np.linalg.norm(operator.apply(psi).ravel() - massless @ psi.ravel())
     assert error < operator.error_bound * np.linalg.norm(psi)
 
 
 @pytest.mark.slow
 def test_su3_with_the_clover_term(best_device, rng):
-    lattice = Lattice(4, 2, 2, 2)
-    links = random_field(lattice.extents, "su3", rng)
+    links = random_field((4, 2, 2, 2), "su3", rng)
     exact = reference.overlap(reference.kernel(links, 1.2, PHASES, 1.1), 1.2, 3, 0.3)
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
-    operator = Overlap(field, 1.2, 1.1, PHASES, 1e-8, 6)
-    psi = dirac.random_spinor(lattice.extents, 3, rng)
+    operator = Overlap(field_of(links, best_device), 1.2, 1.1, PHASES, 1e-8, 6)
+    psi = dirac.random_spinor((4, 2, 2, 2), 3, rng)
     for dagger_, matrix in ((False, exact), (True, exact.conj().T)):
         error = operator.apply(psi, 0.3, dagger_).ravel() - matrix @ psi.ravel()
         assert np.linalg.norm(error) < 1.5e-8 * np.linalg.norm(psi)
@@ -135,7 +132,7 @@ def test_residuals_of_modes_enlarge_the_bound(accurate):
 
 def test_gamma_5_hermiticity_and_ginsparg_wilson(accurate, rng):
     """D^dagger = gamma_5 D gamma_5, and gamma_5 D + D gamma_5 = D gamma_5 D / rho to 1e-10."""
-    psi, chi = (rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE) for _ in range(2))
+    psi, chi = (dirac.random_spinor(LATTICE.extents, 2, rng) for _ in range(2))
 
     def five(x):
         return dirac.spin(dirac.GAMMA5, x)
@@ -151,7 +148,7 @@ def test_gamma_5_hermiticity_and_ginsparg_wilson(accurate, rng):
 
 
 def test_ginsparg_wilson_sees_a_bad_sign(links):
-    rough = Overlap(field_of(links), RHO, 0.0, PHASES, 1e-3, 8)
+    rough = Overlap(on_one_thread(links), RHO, 0.0, PHASES, 1e-3, 8)
     squared, relation = rough.ginsparg_wilson()
     assert 1e-5 < squared <= 2.01 * rough.sign.error_bound
     assert 1e-5 < relation <= 2.01 * rough.sign.error_bound
@@ -163,7 +160,7 @@ def test_gauge_covariance(links, accurate, best_device, rng):
     other = Overlap(
         field_of(gauge_transform(links, turns), best_device), RHO, 0.0, PHASES, 1e-10, 8
     )
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
 
     def turned(x):
         return np.einsum("...ab,...sb->...sa", turns, x)
@@ -185,7 +182,6 @@ def test_the_spectrum_of_free_quarks(best_device, rng):
     ]
     p = np.stack(np.meshgrid(*momenta, indexing="ij")).reshape(4, -1)
     s2, b = (np.sin(p) ** 2).sum(axis=0), (1 - np.cos(p)).sum(axis=0) - RHO
-    expected = np.sort(RHO * np.sqrt(2 + 2 * b / np.sqrt(s2 + b**2)))
     t, z, y, x = np.meshgrid(*(np.arange(n) for n in LATTICE.extents[::-1]), indexing="ij")
     for n in rng.choice(p.shape[1], 3, replace=False):
         wave = np.exp(1j * sum(a * c for a, c in zip(p[:, n], (x, y, z, t), strict=True)))
@@ -198,7 +194,6 @@ def test_the_spectrum_of_free_quarks(best_device, rng):
         # (D - real)^2 = -imaginary^2 for both eigenvalues
         rest = again - 2 * real * image + ratio**2 * psi
         assert np.linalg.norm(rest) < 1e-7 * np.linalg.norm(psi)
-    assert expected[0] > 0
 
 
 @pytest.mark.slow
@@ -221,9 +216,6 @@ def test_solutions_for_several_masses(accurate, kernel, rng):
     assert deflated.iterations <= found.iterations
     one = accurate.solve(psi[0], 0.5, 1e-9)
     assert np.abs(one - found.solutions[0].to_numpy()[0]).max() < 1e-7
-    for wrong in (-0.1, 2 * RHO):
-        with pytest.raises(UsageError, match="from 0 to below 2 rho"):
-            accurate.solve(psi[0], wrong)
 
 
 def reflected(links):
@@ -238,9 +230,8 @@ def reflected(links):
 def test_the_index_of_an_instanton(charge):
     """It is the charge, n_- - n_+ zero modes of both chiralities."""
     links = instanton((4, 4, 4, 4), 1.2, "su2")
-    if charge < 0:
-        links = reflected(links)
-    field = Field.from_slices(Lattice(4, 4, 4, 4), "su2", links, "double", open_device(threads=1))
+    links = links if charge > 0 else reflected(links)
+    field = on_one_thread(links)
     found = Overlap(field, RHO, accuracy=1e-4, modes=6).spectrum(1)
     assert found.index == charge
     assert found.chiralities.tolist()[0] == -charge
@@ -251,7 +242,7 @@ def test_the_index_of_an_instanton(charge):
 def test_low_modes_shorten_solutions(rng):
     """With a zero mode and a light quark, most iterations are for that mode."""
     links = instanton((4, 4, 4, 4), 1.2, "su2")
-    field = Field.from_slices(Lattice(4, 4, 4, 4), "su2", links, "double", open_device(threads=1))
+    field = on_one_thread(links)
     operator = Overlap(field, RHO, accuracy=1e-6, modes=6)
     psi = dirac.random_spinor((4, 4, 4, 4), 2, rng)
     psi[..., :2, :] = 0  # the chirality of the zero mode
@@ -276,15 +267,15 @@ def test_low_modes_shorten_solutions(rng):
 )
 def test_refusals(options, message, links):
     with pytest.raises(UsageError, match=message):
-        Overlap(field_of(links), modes=4, **options)
+        Overlap(on_one_thread(links), modes=4, **options)
 
 
 @pytest.mark.slow
 def test_links_in_single_precision(links, rng):
     """They are taken as they are, and all is computed in double precision."""
-    field = Field.from_slices(LATTICE, "su2", links, "single")
+    field = field_of(links, precision="single")
     rounded = reference.overlap(reference.kernel(field.to_numpy(), RHO, PHASES), RHO, 2)
     operator = Overlap(field, RHO, 0.0, PHASES, 1e-6, 4)
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     error = np.linalg.norm(operator.apply(psi).ravel() - rounded @ psi.ravel())
     assert error < 2 * operator.error_bound * np.linalg.norm(psi)

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import parse_source, smear_step
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.reference.fields import dagger, gauge_transform, random_field, shift
 
@@ -65,7 +64,7 @@ def test_points_and_walls(group, precision, best_device):
 @pytest.mark.parametrize("steps", [4, 5])
 def test_gaussian_sources(group, precision, steps, best_device, rng):
     links = random_field(LATTICE.extents, group, rng)
-    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    field = field_of(links, best_device, precision)
     where = np.zeros(LATTICE.extents[::-1])
     where[3, 7, 4, 1] = 1
     expected = np.array(
@@ -101,7 +100,7 @@ def test_smearing_is_covariant(best_device, rng):
     psi = random_spinor(LATTICE.extents, 3, rng)
 
     def step(links, psi):
-        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+        field = field_of(links, best_device)
         source = SpinorField.from_numpy(field, psi)
         target = source.like()
         smear_step(source, target, field, 0.1)
@@ -114,16 +113,12 @@ def test_smearing_is_covariant(best_device, rng):
 
 def test_slabs_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
-    found = []
-    for slices in [(4,), (2, 2)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.from_slices(LATTICE, "su3", links, "double", devices)
-        texts = ("point:1,4,7,3", "wall:2", "gauss:1.5,5,1,4,7,3")
-        found.append([filled(text, field) for text in texts])
-        devices.close()
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+    texts = ("point:1,4,7,3", "wall:2", "gauss:1.5,5,1,4,7,3")
+
+    def calculate(devices):
+        return [filled(text, field_of(links, devices)) for text in texts]
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)
 
 
 def test_labels_have_no_commas():

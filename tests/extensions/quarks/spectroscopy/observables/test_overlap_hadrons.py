@@ -12,7 +12,7 @@ from gauge_mc.extensions.quarks.spectroscopy import propagators
 from gauge_mc.extensions.quarks.spectroscopy.observables import Baryons, Mesons
 from gauge_mc.extensions.quarks.spectroscopy.quarks import QuarkMasses
 from gauge_mc.extensions.quarks.vectors.basis import SIXTEEN
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import hadrons as reference
 from tests.extensions.quarks.reference import overlap
 from tests.extensions.quarks.spectroscopy.observables.test_residual_mass import column, rows
@@ -24,9 +24,9 @@ WORDS = "overlap:rho=1.3,m=0.5,0.9,accuracy=1e-8,modes=6"
 PLACE = (1, 0, 1, 2)
 
 
-def field_of(rng, device, group="su2"):
+def links_on(rng, device, group="su2"):
     links = random_field(LATTICE.extents, group, rng)
-    return Field.from_slices(LATTICE, group, links, "double", device), links
+    return field_of(links, device), links
 
 
 def dense_propagator(links, mass, rho=1.3, csw=0.0):
@@ -43,7 +43,7 @@ def dense_propagator(links, mass, rho=1.3, csw=0.0):
 @pytest.mark.parametrize("words", [WORDS, WORDS + ",deflated=3"])
 def test_mesons_of_dense_propagators(words, best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""
-    field, links = field_of(rng, best_device)
+    field, links = links_on(rng, best_device)
     point = "point:" + ",".join(map(str, PLACE))
     mesons = Mesons.for_lattice(LATTICE, quark=words, source=(point,), tolerance=1e-7)
     found = rows(mesons, field)
@@ -60,7 +60,7 @@ def test_mesons_of_dense_propagators(words, best_device, rng):
 @pytest.mark.slow
 def test_baryons_share_the_operator_and_the_propagators(best_device, rng):
     """Modes are looked for once, and every mass is solved for once."""
-    field, _ = field_of(rng, best_device, "su3")
+    field, _ = links_on(rng, best_device, "su3")
     quark = QuarkMasses("overlap", rho=1.4, m=(0.3, 0.6), accuracy=1e-4, modes=4)
     observables = [
         Mesons.for_lattice(LATTICE, quark=quark, tolerance=1e-3),
@@ -77,7 +77,7 @@ def test_baryons_share_the_operator_and_the_propagators(best_device, rng):
 
 @pytest.mark.slow
 def test_the_tables_beside_that_of_the_correlators(best_device, rng):
-    field, _ = field_of(rng, best_device)
+    field, _ = links_on(rng, best_device)
     words = "overlap:m=1,1.5,accuracy=1e-2,modes=4,approximation=zolotarev"
     sources = ("point:0,0,0,0", "wall:1")
     mesons = Mesons.for_lattice(LATTICE, quark=words, tolerance=0.1, source=sources)
@@ -104,7 +104,7 @@ def test_lines_about_the_columns_that_are_solved_for(
     options, columns, best_device, rng, monkeypatch, capsys
 ):
     """They are only there if work takes long; by default four columns of SU(2) have a chirality."""
-    field, _ = field_of(rng, best_device)
+    field, _ = links_on(rng, best_device)
     words = "overlap:rho=1.3,m=0.9,accuracy=1e-3,modes=6"
     mesons = Mesons.for_lattice(LATTICE, quark=words, tolerance=1e-2, **options)
     monkeypatch.setattr(propagators, "SILENCE", math.inf)  # no work takes so long
