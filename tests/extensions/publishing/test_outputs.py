@@ -2,41 +2,17 @@
 
 import pytest
 
-from gauge_mc.cli import load_command
 from tests.cli.outputs import (
     CPU,
     cases_of,
     check_name,
     check_refusals,
     copy_of,
-    is_path,
     write_inputs,
 )
+from tests.extensions.publishing.scenarios import PAPER
 
 pytestmark = pytest.mark.kernels
-
-PAPER = """
-paper = "hep-lat/0000001"
-title = "plaquette"
-where = "table 1"
-read = "here"
-
-[ensembles.one]
-beta = 2.3
-lattice = "2x2x2x2"
-thermalize = 0
-configs = 20
-separation = 1
-format = "none"
-
-[[entries]]
-name = "plaquette"
-ensemble = "one"
-average = "plaquette"
-published = 0.6
-error = 10
-"""
-"""A card of a paper."""
 
 COMMANDS = {
     ("publish", "folder"): ("publish", "run", "OUT", "--author", "Plato"),
@@ -55,16 +31,6 @@ def made(tmp_path_factory):
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
     return copy_of(made, tmp_path, monkeypatch)
-
-
-def test_every_output_is_tried():
-    named = {
-        (name, one.opts[0])
-        for name, _ in COMMANDS
-        for one in load_command(name).params
-        if is_path(one)
-    }
-    assert named == {*COMMANDS, ("paper", "--cards")}  # which is only read
 
 
 @pytest.mark.slow

@@ -14,12 +14,11 @@ from gauge_mc.extensions.publishing.qcdml import configuration, ensemble, reason
 from gauge_mc.extensions.publishing.record import Author, PublishedConfiguration, Publisher
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
 from gauge_mc.extensions.quarks.dynamical import flavours as dynamical
-from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.monomials import MONOMIALS
 from gauge_mc.updates.terms import named_monomials
 from tests.extensions.publishing.qcdml_layout import GLUONS, QUARKS, faults
 from tests.updates.every_action import EVERY, coupling_of, examples
@@ -150,7 +149,7 @@ def test_all_parameters_of_quarks_are_stated(named, names):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("kappa=0.15", [("wilsonQuarkAction", "2", {})]),
+        ("kappa=0.15", [("wilsonQuarkAction", "2", {"kappa": "0.15"})]),
         ("kappa=0.15:csw=1.5", [("cloverQuarkAction", "2", {"cSW": "1.5"})]),
         ("kappa=0.15:mu=0.1", [("wilsonTmQuarkAction", "2", {"mu": "0.1"})]),
         (
@@ -163,21 +162,15 @@ def test_all_parameters_of_quarks_are_stated(named, names):
         ),
         (
             "kappa=0.15:csw=1.5,kappa=0.14:csw=1.5:flavours=1",
-            [
-                ("cloverQuarkAction", "2", {"cSW": "1.5"}),
-                ("cloverQuarkAction", "1", {"cSW": "1.5"}),
-            ],
+            [("cloverQuarkAction", n, {"kappa": k}) for n, k in (("2", "0.15"), ("1", "0.14"))],
         ),
     ],
 )
 def test_elements_of_quarks(text, found):
     _, *elements = physics(with_quarks(text))
-    assert [(name, stated["numberOfFlavours"]) for name, stated in elements] == [
-        one[:2] for one in found
-    ]
-    for (_, stated), (_, _, numbers) in zip(elements, found, strict=True):
+    for (name, stated), (expected, flavours, numbers) in zip(elements, found, strict=True):
+        assert (name, stated["numberOfFlavours"]) == (expected, flavours)
         assert stated.items() >= numbers.items()
-    assert elements[0][1]["kappa"] == "0.15"
 
 
 def test_heavier_masses_belong_to_the_algorithm():
@@ -234,29 +227,6 @@ def test_boundary_conditions_of_quarks(boundary, conditions):
     assert [one.text for one in field.find(f"{SPACE}boundaryCondition")] == conditions
 
 
-def test_quarks_without_an_element_are_named(monkeypatch):
-    run = with_quarks("kappa=0.15:mu=0.1")
-    with monkeypatch.context() as patch:
-        patch.delattr(TwistedMass, "qcdml")
-        assert reason_for_none(run) == (
-            "QCDml has no element for quarks with the Dirac operator twisted-mass."
-        )
-    monkeypatch.setattr(dynamical, "kind_with", lambda names: None)
-    assert reason_for_none(run) == "QCDml has no element for quarks with kappa and mu together."
-
-
-class Squares(Monomial):
-    name = "squares"
-    summary = "squares of plaquettes"
-    options = (Option("strength", float, "Strength.", usual=0.0),)
-
-    def actions(self, failures):
-        raise NotImplementedError
-
-    def add_force(self, force, wanted, failures):
-        raise NotImplementedError
-
-
 def test_further_terms_of_the_action():
     run = parameters(**HMC, monomials="adjoint-plaquette:beta=0.5", action="iwasaki")
     (first, _), (second, stated) = physics(run)
@@ -264,12 +234,6 @@ def test_further_terms_of_the_action():
     assert stated["beta"] == "0.5"
     fields = ET.fromstring(ensemble(run, PUBLISHER)).iter(f"{SPACE}representation")
     assert [one.text for one in fields] == ["fundamental", "adjoint"]
-    MONOMIALS.register(Squares)
-    try:
-        reason = reason_for_none(parameters(**HMC, monomials="squares:strength=2"))
-    finally:
-        MONOMIALS.remove("squares")
-    assert reason == "QCDml has no element for the term squares of the action."
 
 
 @pytest.mark.parametrize("name", [*named_monomials()])

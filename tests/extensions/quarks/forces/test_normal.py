@@ -9,7 +9,7 @@ from gauge_mc.extensions.quarks.forces import replica_solver
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark, even
 from tests.reference.fields import random_field
@@ -21,8 +21,7 @@ QUARK = Quark(0.13, PHASES, 0.2)
 
 def system(links, device, **request):
     """An operator with a twisted mass, and its system."""
-    field = Field.from_slices(LATTICE, "su3", links, "double", device)
-    operator = TwistedMass(field, QUARK.kappa, QUARK.mu, PHASES)
+    operator = TwistedMass(field_of(links, device), QUARK.kappa, QUARK.mu, PHASES)
     return operator, QuarkSystem(operator, QuarkSolver(**request))
 
 
@@ -42,10 +41,8 @@ def adjoint(links, psi):
 def residuals(links, phi, one):
     """|phi - Mh Y| / |phi| and |Y - Mh^dagger X| / |Y|."""
     x, y = (even(psi.to_numpy()[0]) for psi in (one.x, one.y))
-    first = phi - QUARK.reduced(links, y)
-    second = y - even(adjoint(links, x))
-    ratios = (first, phi), (second, y)
-    return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ratios]
+    first, second = phi - QUARK.reduced(links, y), y - even(adjoint(links, x))
+    return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ((first, phi), (second, y))]
 
 
 @pytest.mark.longer
@@ -87,9 +84,8 @@ def test_new_links_are_seen(solver, rng, best_device):
     one.phi.restore(phi)
     solve(one, 1e-10)
     other = random_field(LATTICE.extents, "su3", rng)
-    field = operator.field
-    field.copy(Field.from_slices(LATTICE, "su3", other, "double", best_device))
-    field.exchange_halo()
+    operator.field.copy(field_of(other, best_device))
+    operator.field.exchange_halo()
     operator.refresh()
     solve(one, 1e-10)
     assert residuals(other, phi, one)[0] < 1.01e-10
@@ -181,8 +177,7 @@ def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkey
     """At the critical kappa the residual does not fall in every iteration."""
     lattice = Lattice(4, 4, 4, 4)
     links = random_field(lattice.extents, "su3", rng)
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
-    operator = TwistedMass(field, 0.25, 1e-3)
+    operator = TwistedMass(field_of(links, best_device), 0.25, 1e-3)
     phi = even(random_spinor(lattice.extents, 3, rng))
     for plateau, works in ((replica_solver.PLATEAU, True), (2, False)):
         monkeypatch.setattr(replica_solver, "PLATEAU", plateau)
