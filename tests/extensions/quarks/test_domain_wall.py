@@ -211,25 +211,6 @@ def test_the_adjoint_of_the_operator_itself(kind, best_device, rng):
     assert abs(left - right) < 1e-14 * np.linalg.norm(psi) * np.linalg.norm(chi)
 
 
-@pytest.mark.parametrize("weights", [None, [0.5, 1.2, 1.2, 0.5]])
-@pytest.mark.parametrize(("b", "c"), [(1.0, 0.0), (1.5, 0.5), (1.0, 1.0)])
-def test_gamma_5_and_reflection(b, c, weights, best_device, rng):
-    """gamma_5 R M gamma_5 R = M^dagger if the weights are those of the reflected direction."""
-    links = random_field(LATTICE.extents, "su3", rng)
-    kind = 4, {"b": b, "c": c, "weights": weights}
-    operator = made(links, kind, best_device).prepared()
-    psi = walls.random_spinor(LATTICE.extents, 4, 3, rng)
-
-    def product(array, dagger=False):
-        source = SpinorField.from_numpy(operator.operator.field, array, fifth=4)
-        target = source.like()
-        operator.apply(target, source, dagger)()
-        return target.to_numpy()[0]
-
-    reflected = walls.gamma5(product(walls.gamma5(psi)))
-    assert largest_difference(reflected, product(psi, dagger=True)) < 1e-14
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -78,21 +78,6 @@ def test_the_true_residual(group, solver, inner, method, best_device, rng):
     assert (found.inner, found.notes) == (inner, ())
 
 
-@pytest.mark.longer
-def test_lower_precision_needs_few_more_iterations(fast_device, rng):
-    lattice = Lattice(4, 6, 8, 16)
-    field = thermal_field(lattice, "su3", fast_device, 6.0)
-    b = SpinorField.from_numpy(field, reference.random_spinor(lattice.extents, 3, rng))
-    operator = Wilson(field, 0.145)
-    for solver in SOLVERS:
-        counts = {
-            inner: solve(operator, b, solver, SolverParameters(inner=inner)).iterations
-            for inner in STORAGES
-        }
-        assert counts["single"] < 1.15 * counts["double"]
-        assert counts["half"] < 1.35 * counts["double"]
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_point_sources_and_free_quarks(solver, best_device):
     """The unpreconditioned operator couples a point source only to its neighbours."""

@@ -19,9 +19,8 @@ from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import pseudofermions as reference
 from tests.extensions.quarks.reference.dirac import dense, hopping
 from tests.extensions.quarks.reference.pseudofermions import Quark
-from tests.reference.fields import dagger, gauge_transform, parity, random_field, random_su
+from tests.reference.fields import dagger, parity, random_field
 from tests.reference.molecular_dynamics import derivative
-from tests.updates.monomials.trajectories import SIZE as DRIFT
 from tests.updates.monomials.trajectories import OneChain, empty_momenta, matrices
 
 PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
@@ -114,18 +113,6 @@ def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(
 
     rate = derivative(determinant, links, towards)
     check_rate(found.force(*vectors, [1.0] * len(x)), towards, rate, least=0)
-
-
-def test_gauge_transformations_turn_the_force(rng, best_device):
-    links = random_field((4, 2, 2, 4), "su3", rng)
-    g = random_su(3, links.shape[:4], rng)
-    fields = links, gauge_transform(links, g)
-    found = [Determinants(one, best_device, TWISTED) for one in fields]
-    before, after = (float(one.action()) for one in found)
-    assert after == pytest.approx(before, rel=1e-13)
-    force, turned = (one.force() for one in found)
-    at = g[..., None, :, :]
-    assert np.abs(at @ force @ dagger(at) - turned).max() < 5e-15 / (DRIFT * SIZE)
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.run.cards import check_card
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.molecular_dynamics import FAILURES
 from gauge_mc.updates.monomials import Failures
@@ -211,22 +210,6 @@ def test_other_options_that_are_refused():
         parameters(failures=0)
     with pytest.raises(UsageError, match="--quarks is not an option of the algorithm heatbath"):
         Parameters.from_values({"quarks": "kappa=0.1"})
-
-
-def test_labels_of_figures_name_the_quarks():
-    doublet = "kappa=0.11:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1"
-    quarks = f"kappa=0.12:csw=1.5:mu=0.02:heavier=kappa=0.1,{doublet}"
-    assert parameters(quarks=quarks, steps=0, thermalize=9).algorithm.labels == [
-        "2 flavours at κ = 0.12, μ = 0.02, csw = 1.5",
-        "1 flavour at κ = 0.11",
-        "2 flavours at κ = 0.1, mu_sigma = 0.2, mu_delta = 0.1",
-    ]
-    assert parameters(quarks="domain-wall:m=0.1").algorithm.labels == [
-        "2 flavours at m = 0.1, ls = 16, m5 = 1.8, b = 1, c = 0"
-    ]
-    assert Parameters.from_values({}).algorithm.labels == []
-    said = describe(parameters(quarks="kappa=0.12", steps=0, thermalize=9))
-    assert "2x2x2x4, 2 flavours at κ = 0.12, double precision" in said
 
 
 @pytest.mark.longer

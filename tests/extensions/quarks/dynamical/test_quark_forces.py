@@ -21,7 +21,7 @@ from tests.extensions.quarks.dynamical.weights import (
 from tests.extensions.quarks.links import check_divisions
 from tests.extensions.quarks.reference import pseudofermions as reference
 from tests.extensions.quarks.reference.pseudofermions import Quark
-from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
+from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra, exponential
 from tests.reference.molecular_dynamics import derivative
 
@@ -104,24 +104,6 @@ def test_the_force_is_the_derivative_of_the_action(group, case, rng, best_device
     towards, wide = direction(links, rng), phi.astype(np.clongdouble)
     expected = derivative(lambda u: quarks.reference(u, wide), links, towards)
     check_rate(force, towards, expected, least=0)
-
-
-@pytest.mark.longer
-@pytest.mark.parametrize("case", ["twisted mass", "twisted ratio", "twisted clover"])
-def test_gauge_transformations_turn_the_force(case, rng, best_device):
-    links = random_field(LATTICE.extents, "su3", rng)
-    g = random_su(3, links.shape[:4], rng)
-    found, phi = [], None
-    for u in (links, gauge_transform(links, g)):
-        quarks = Quarks(u, best_device, *CASES[case])
-        drawn = quarks.draw()
-        phi = drawn if phi is None else np.einsum("...ab,...sb->...sa", g, phi)
-        quarks.phi.restore(phi)
-        found.append((quarks.action(), quarks.kick()[1]))
-    (before, force), (after, turned) = found
-    assert after == pytest.approx(before, rel=1e-13)
-    at = g[..., None, :, :]
-    assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
 
 
 @pytest.mark.slow

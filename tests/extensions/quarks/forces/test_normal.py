@@ -77,26 +77,6 @@ def test_odd_sites(rng, best_device):
 
 
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
-def test_new_links_are_seen(solver, rng, best_device):
-    phi = even(random_spinor(LATTICE.extents, 3, rng))
-    links = random_field(LATTICE.extents, "su3", rng)
-    operator, one = system(links, best_device, solver=solver)
-    one.phi.restore(phi)
-    solve(one, 1e-10)
-    other = random_field(LATTICE.extents, "su3", rng)
-    operator.field.copy(field_of(other, best_device))
-    operator.field.exchange_halo()
-    operator.refresh()
-    solve(one, 1e-10)
-    assert residuals(other, phi, one)[0] < 1.01e-10
-    # In memory that has been used, the iterations are those in new memory.
-    _, fresh = system(other, best_device, solver=solver)
-    fresh.phi.restore(phi)
-    solve(fresh, 1e-10)
-    assert np.array_equal(fresh.x.to_numpy(), one.x.to_numpy())
-
-
-@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_a_history_saves_iterations(solver, rng, best_device):
     """Solutions that depend on a time by a polynomial of the second order are extrapolated."""
     links = random_field(LATTICE.extents, "su3", rng)
@@ -119,32 +99,6 @@ def test_a_history_saves_iterations(solver, rng, best_device):
         one.phi.restore(source)
         solve(one, 1e-8)
     assert residuals(links, phi, one)[0] < 1.01e-8
-
-
-def test_two_solves_that_stagnate_give_way_to_conjugate_gradients(rng, best_device, monkeypatch):
-    """They stagnate in the first or in the second system, after all iterations of both."""
-    links = random_field(LATTICE.extents, "su3", rng)
-    _, one = system(links, best_device, solver="bicgstab")
-    phi = even(random_spinor(LATTICE.extents, 3, rng))
-    one.phi.restore(phi)
-    first, both = (solve(one, 1e-10, half) for half in (True, False))
-    solve_one = RepeatedSystem.solve
-    _, *direct = one._systems
-
-    def fail(own, tolerance, wanted, *more):
-        stagnated = solve_one(own, tolerance, wanted, *more)
-        return wanted if own in failing else stagnated
-
-    monkeypatch.setattr(RepeatedSystem, "solve", fail)
-    failing = direct[1:]
-    _, usual = system(links, best_device)
-    usual.phi.restore(phi)
-    assert solve(one, 1e-10) == both + solve(usual, 1e-10)
-    assert np.array_equal(one.x.to_numpy(), usual.x.to_numpy())
-    failing = direct[:1]
-    assert solve(one, 1e-10) == first + solve(usual, 1e-10)
-    assert solve(one, 1e-9, half=True) > 0
-    assert residuals(links, phi, one)[0] < 1.01e-9
 
 
 def test_what_is_refused(rng, best_device, monkeypatch):

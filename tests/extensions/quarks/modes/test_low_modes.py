@@ -159,35 +159,6 @@ def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dens
         assert found.values == pytest.approx([0, small], abs=1e-3 * small)
 
 
-class Above(LinearOperator):
-    """Q^2 + 10, all of whose eigenvalues are near the largest one."""
-
-    parities = (0, 1)
-
-    def __init__(self, square):
-        self.square = square
-
-    def apply(self, target, source, dagger=False):
-        first = self.square.apply(target, source)
-        add = [Combine(target, source, parity=parity) for parity in self.parities]
-
-        def call():
-            first()
-            for one in add:
-                one(1, 10)
-
-        return call
-
-
-@pytest.mark.longer
-def test_a_spectrum_without_low_modes(links, dense, fast_device):
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2) + 10
-    q = q_of(links, fast_device)
-    request = LowModeRequest(2, 1.02 * values[-1], 1e-9)
-    found = low_modes(Above(SquaredOperator(q)), start_of(q), request)
-    assert np.abs(found.values - values[:2]).max() < 1e-10
-
-
 @pytest.mark.longer
 def test_the_ritz_functional(links, dense, best_device):
     """Its minimum is independent of the Lanczos algorithm, also outside of a subspace."""

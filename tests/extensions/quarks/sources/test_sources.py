@@ -5,12 +5,12 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.sources import parse_source, smear_step
+from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
-from tests.reference.fields import dagger, gauge_transform, random_field, shift
+from tests.reference.fields import dagger, random_field, shift
 
 LATTICE = Lattice(4, 6, 8, 4)
 TOLERANCE = {"double": 1e-13, "single": 2e-6}
@@ -92,23 +92,6 @@ def test_gaussian_sources_are_gaussian():
     assert (psi * (x**2 + y**2 + z**2)).sum() == pytest.approx(1.5 * width**2, rel=1e-6)
     exact = np.exp(-((x[12, 12]) ** 2) / width**2)
     assert np.abs(psi[12, 12] / psi[12, 12, 12] - exact).max() < 0.04
-
-
-def test_smearing_is_covariant(best_device, rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    g = random_field(LATTICE.extents, "su3", rng)[..., 0, :, :]
-    psi = random_spinor(LATTICE.extents, 3, rng)
-
-    def step(links, psi):
-        field = field_of(links, best_device)
-        source = SpinorField.from_numpy(field, psi)
-        target = source.like()
-        smear_step(source, target, field, 0.1)
-        return target.to_numpy()[0]
-
-    turned = np.einsum("...ab,...sb->...sa", g, step(links, psi))
-    found = step(gauge_transform(links, g), np.einsum("...ab,...sb->...sa", g, psi))
-    assert np.abs(found - turned).max() < 1e-13
 
 
 def test_slabs_give_the_same_bytes(rng):

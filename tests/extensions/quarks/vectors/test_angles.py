@@ -27,19 +27,6 @@ def turned(links, power):
     return found
 
 
-def spread(links, imaginary_mu):
-    """Links along t times exp(i a mu_I), as the chemical potential is introduced."""
-    found = links.copy()
-    found[..., 3, :, :] *= np.exp(1j * np.pi * imaginary_mu / len(links))
-    return found
-
-
-def log_determinant(links, imaginary_mu):
-    """ln det M with the phase at the boundary."""
-    phases = phases_of(angles_of("antiperiodic", imaginary_mu))
-    return np.linalg.slogdet(dirac.dense(links, KAPPA, phases))
-
-
 def test_angles_grow_along_t():
     assert angles_of("antiperiodic") == (0, 0, 0, 1)
     assert angles_of("antiperiodic", 0.25) == (0, 0, 0, 1.25)
@@ -66,29 +53,6 @@ def test_all_who_take_a_boundary_take_the_chemical_potential():
     assert "imaginary_mu" not in Quarks.of_options(LATTICE, "mesons", {"kappa": "0.12"}).header
 
 
-def test_the_phase_at_the_boundary_is_a_chemical_potential(rng):
-    """A redefinition of the quark moves exp(i a mu_I) from all links to the boundary."""
-    links = random_field(LATTICE.extents, "su3", rng)
-    sign, size = np.linalg.slogdet(dirac.dense(spread(links, 0.3), KAPPA, [1, 1, 1, -1]))
-    found = log_determinant(links, 0.3)
-    assert found[1] == pytest.approx(size, abs=1e-10)
-    assert found[0] == pytest.approx(sign, abs=1e-10)
-    assert abs(found[1] - log_determinant(links, 0)[1]) > 1e-6
-
-
-def test_determinants_have_the_symmetry_of_roberge_and_weiss(rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    for mu in (0.0, 0.2):
-        sign, size = log_determinant(links, mu)
-        assert abs(sign.imag) < 1e-10  # gamma_5 M gamma_5 is the adjoint
-        for power in (1, 2):
-            other = log_determinant(turned(links, power), mu - 2 * power / 3)
-            assert other[1] == pytest.approx(size, abs=1e-9)
-        assert log_determinant(links, mu + 2)[1] == pytest.approx(size, abs=1e-9)
-        assert log_determinant(links.conj(), -mu)[1] == pytest.approx(size, abs=1e-9)
-    assert abs(log_determinant(links, 2 / 3)[1] - log_determinant(links, 0)[1]) > 1e-6
-
-
 @pytest.mark.longer
 def test_operators_have_the_symmetry_of_roberge_and_weiss(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
@@ -104,25 +68,6 @@ def test_operators_have_the_symmetry_of_roberge_and_weiss(best_device, rng):
     np.testing.assert_allclose(product(turned(links, 1), 0.2 - 2 / 3), found, atol=1e-12)
     np.testing.assert_allclose(product(links, 2.2), found, atol=1e-12)
     assert np.abs(product(links, 0.2 - 2 / 3) - found).max() > 1e-3
-
-
-@pytest.mark.slow
-def test_condensates_are_periodic(best_device, rng):
-    """With all sources; the noise knows the plaquettes, which the centre leaves unchanged."""
-    links = random_field(LATTICE.extents, "su2", rng)
-
-    def trace(links, imaginary_mu):
-        field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
-        options = {"kappa": str(KAPPA), "imaginary_mu": imaginary_mu, "sources": 12}
-        options["dilute"] = "spin,colour"
-        observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
-        rows = np.array(observable.measurer(field)(field))[:, 3:]
-        return rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
-
-    there, _ = trace(links, 0.3)
-    np.testing.assert_allclose(trace(links, 2.3)[0], there, atol=1e-9)
-    for other in (trace(turned(links, 1), -0.7), trace(links, -0.3)):  # SU(2): also C
-        assert (np.abs(other[0] - there) < 5 * other[1] + 1e-9).all()
 
 
 @pytest.mark.slow

@@ -4,16 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.condensate.analysis import (
-    condensate_picture,
-    condensates,
     disconnected,
     pairs_of_sources,
-    read_condensates,
 )
 from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.files.table import Table
@@ -129,16 +125,6 @@ def test_hopping_parameters_have_lines_if_the_critical_one_is_known(tmp_path, rn
     assert line.slope.value == pytest.approx(-0.5)
     assert abs(line.intercept.value - 2) < 4 * line.intercept.error
     assert line.chi2 is None
-
-
-def test_figures_show_series_and_lines(tmp_path, rng, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    table = read_condensates(write_condensates(tmp_path / "condensate.csv", rng))
-    condensate_picture(table, condensates(table, 2)).draw(tmp_path / "figure.png")
-    series, line = figures[0].axes
-    assert len(series.containers) == len(MASSES)
-    assert line.get_xlim()[0] <= 0
 
 
 def test_incomplete_tables_are_refused(tmp_path, rng):
