@@ -92,10 +92,6 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     assert named["approximation"] == "zolotarev"
     assert 0 < named["bound"] <= 1e-2
     assert 0 < named["modes"] <= 4
-    for one, number in zip(mesons.secondary_tables, (4, 1), strict=True):
-        assert one.records(mesons) == number
-    others = Mesons.for_lattice(LATTICE, kappa="0.1")
-    assert [one.name for one in others.secondary_tables] == ["solves"]
 
 
 @pytest.mark.longer
@@ -123,8 +119,6 @@ def test_headers():
     assert header["operator"] == "overlap:rho=1.3:modes=6:accuracy=1e-08"
     assert header["m"] == "0.5,0.9"
     assert "S = (1 - D(0) / (2 rho)) D(m)^-1" in header["normalisation"]
-    usual = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1").header["operator"]
-    assert usual == "overlap:rho=1.4:accuracy=1e-08:modes=20"
     deflated = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1,deflated=4").header["operator"]
     assert deflated == "overlap:deflated=4:rho=1.4:accuracy=1e-08:modes=20"
 
@@ -132,21 +126,16 @@ def test_headers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"quark": "overlap:rho=1.4"}, "The masses m of the quarks are missing"),
         ({"quark": "overlap:rho=2,m=0.1"}, "rho of --quark overlap is 2; give a number between 0"),
-        ({"quark": "overlap:rho=0,m=0.1"}, "rho of --quark overlap is 0"),
         ({"quark": "overlap:rho=1,m=0.1,2"}, "give numbers from 0 to below 2 rho, which is 2"),
         ({"quark": "overlap:m=-0.1"}, "m of --quark overlap is -0.1"),
         ({"quark": "overlap:m=0.1,accuracy=0"}, "accuracy"),
-        ({"quark": "overlap:m=0.1,modes=-1"}, "modes"),
         ({"quark": "overlap:m=0.1,approximation=pade"}, "There is no approximation 'pade' of the"),
         ({"quark": "overlap:LS=4,m=0.1"}, "The operator overlap has no parameter ls"),
-        ({"quark": "domain-wall:rho=1,m=0.1"}, "The operator domain-wall has no parameter rho"),
         ({"quark": "overlap:m=0.1", "solver": "bicgstab"}, "are solved for by cg, not by bicgstab"),
         ({"quark": "overlap:m=0.1", "inner": "single"}, "--inner has no effect"),
         ({"quark": "overlap:m=0.1", "reduction": 0.1}, "--reduction has no effect"),
         ({"quark": "overlap:m=0.1", "links": 18}, "--links has no effect"),
-        ({"quark": "overlap:m=0.1", "kappa": "0.1"}, "--quark has all parameters"),
     ],
 )
 def test_what_is_refused(options, message):
