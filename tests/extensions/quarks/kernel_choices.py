@@ -50,7 +50,6 @@ COUNTED = ("hop",)
 
 
 def launch_counted(field: Field) -> None:
-    """Launch them."""
     PlainWilson(field, 0.12).apply(np.ones((*field.lattice.extents[::-1], 4, 3), complex))
 
 

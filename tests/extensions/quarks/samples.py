@@ -43,7 +43,6 @@ BENCHMARKS = {
 
 
 def write_inputs(folder: Path) -> None:
-    """Write what these calls read."""
     rng = np.random.default_rng(1)
     random_propagator(rng, sources=point()).write(folder / "propagator.lime")
 

@@ -46,7 +46,6 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of two configurations."""
     return make_run(tmp_path_factory.mktemp("bad") / "run", lattice="4x4x4x4", configs=2)
 
 

@@ -22,7 +22,6 @@ NAN = float("nan")
 
 
 def chi(kappa, centre=0.15, width=0.004, height=2.0):
-    """A susceptibility with a peak."""
     return height / (1 + ((kappa - centre) / width) ** 2)
 
 

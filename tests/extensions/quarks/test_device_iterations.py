@@ -54,13 +54,11 @@ class Case:
         self.values = np.reshape(vectors, shape)
 
     def source(self, parity=None):
-        """The right-hand sides."""
         return SpinorField.from_numpy(
             self.operator.field, self.values, parity=parity, fifth=self.fifth
         )
 
     def force(self):
-        """The iterations and the bytes of X and Y."""
         system = QuarkSystem(self.operator, QuarkSolver(inner=self.inner))
         own = self.values[0]
         system.phi.restore(np.array([even(one) for one in own]) if self.fifth else even(own))
@@ -70,11 +68,9 @@ class Case:
         return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
 
     def cg(self):
-        """The solutions by conjugate gradients."""
         return self.solution("cg")
 
     def bicgstab(self):
-        """The solutions by BiCGstab."""
         return self.solution("bicgstab")
 
     def solution(self, solver):
@@ -122,7 +118,6 @@ class Case:
 
 
 def found(what, kind, slices, **given):
-    """The result of a method of a case."""
     case = Case(kind, slices, **given)
     try:
         return getattr(case, what)()
@@ -144,7 +139,6 @@ def by_host(monkeypatch):
 
 
 def check(what, kind, by_host, divisions=DIVISIONS, **given):
-    """Check that the host finds the same on its own."""
     ahead = [found(what, kind, slices, **given) for slices in divisions]
     asked = by_host()
     assert ahead == [found(what, kind, divisions[0], **given)] * len(divisions)
@@ -245,8 +239,6 @@ def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
 
 
 def noted(method, results):
-    """A method whose results are kept."""
-
     def call(*given, **named):
         results.append(method(*given, **named))
         return results[-1]

@@ -36,5 +36,4 @@ def test_iterations_of_a_solver_begin_early_with_the_same_bytes(gpu, monkeypatch
 
 
 def is_able(gpu):
-    """Whether blocks may begin early on a GPU."""
     return gpu.backend == "cuda" and gpu._device.compute_capability() >= EARLY_CAPABILITY

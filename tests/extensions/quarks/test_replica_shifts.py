@@ -72,7 +72,6 @@ class ShiftedCase:
             self.check(n, tolerance, found)
 
     def again(self, **request):
-        """Begin again with another request."""
         self.request = SolverParameters(**request)
         self.together = self.system(self.whole, self.b)
 

@@ -91,13 +91,11 @@ QUIET = ("--output", "out", "--backend", "cpu", "--threads", 1, "--quiet")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder to work in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def write(text=CARD, name="mine.toml", **values):
-    """Write a card; return its path."""
     path = Path(name)
     path.write_text(text.format(**{**EXACT, **values}))
     return path

@@ -69,7 +69,6 @@ def test_determinants_are_those_of_the_literature(mu_delta, best_device, rng):
 
 
 def columns(operator, field):
-    """An operator on the even sites as a matrix."""
     links = field.to_numpy()
     chosen = np.tile(even_sites(links), 2)
     unit = np.zeros((chosen.sum(), chosen.size), complex)

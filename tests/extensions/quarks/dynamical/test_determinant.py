@@ -44,7 +44,6 @@ class Determinants:
         self.monomial = OneChain(Determinant(self.operator, flavours))
 
     def action(self):
-        """The value of the action."""
         return self.monomial.action()
 
     def force(self, *more):

@@ -60,7 +60,6 @@ class Walls(QuarksOnLinks):
         self.quarks = [reference_quark(kind, mass) for mass in masses]
 
     def draw(self):
-        """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
         term = self.monomial.term
         phi = (term.phi if isinstance(term, RationalRatio) else term._phi).to_numpy()[0]
@@ -71,7 +70,6 @@ class Walls(QuarksOnLinks):
 
 
 def reference_quark(kind, mass):
-    """The parameters in NumPy."""
     extent, others = KINDS[kind]
     others = dict(others)
     if ends := others.pop("optimal", None):

@@ -17,7 +17,6 @@ QUARKS = parse("hmc:quarks=kappa=0.13")
 
 
 def parameters(lattice=(4, 4, 4, 8), algorithm=QUARKS, **given):
-    """Those of a run with quarks."""
     own = {"group": "su3", "beta": 5.6, "precision": "double", "seed": 1}
     return Parameters(**own, lattice=Lattice(*lattice), algorithm=algorithm, **given)
 
@@ -29,7 +28,6 @@ class Gpu(CpuDevice):
 
 
 def group(count, kind=Gpu, **given):
-    """A group of so many devices."""
     return DeviceGroup(tuple(kind(1) for _ in range(count)), **given)
 
 

@@ -39,7 +39,6 @@ def parameters(**values):
 
 
 def rows(run, name="hmc"):
-    """The columns of a table."""
     return read_table(run.table(name))
 
 
@@ -282,7 +281,6 @@ def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
 
 
 def outcome(path):
-    """What a run has written, and its checkpoint."""
     return {**written(path), "checkpoint": Run(path).checkpoint.read_bytes()}
 
 

@@ -46,11 +46,9 @@ class Chains:
             ]
 
     def update(self):
-        """Move all chains, and return their rows."""
         return [row for one in self.updates for row in one()]
 
     def state(self):
-        """Links and numbers of all chains, bit for bit."""
         links = [b"".join(one.tobytes() for one in own.packed_slices()) for own in self.fields]
         return links, [one.numbers for one in self.tunings]
 
@@ -108,7 +106,6 @@ CASES = {
 
 
 def case_of(quarks, options=None, group="su2", rng_name="philox"):
-    """The arguments of chains."""
     return {"quarks": quarks, **(options or {})}, group, rng_name
 
 

@@ -50,17 +50,14 @@ class Quarks(QuarksOnLinks):
 
     @property
     def phi(self):
-        """The pseudofermions."""
         term = self.monomial.term
         return term._phi if self.heavy else term._system.phi
 
     def draw(self):
-        """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
         return reference.even(self.phi.to_numpy()[0])
 
     def reference(self, links, phi):
-        """The action in NumPy."""
         if self.heavy:
             return reference.ratio(links, phi, self.light, self.heavy)
         return reference.two_flavours(links, phi, self.light)

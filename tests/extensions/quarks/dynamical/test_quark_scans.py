@@ -25,12 +25,10 @@ def texts(value):
 
 
 def request(path, **values):
-    """Return the request for a scan."""
     return ScanRequest.of({**BASE, "output": str(path), **values})
 
 
 def begun(path, **values):
-    """Write a new scan."""
     with request(path, **values).locked() as found:
         return found
 

@@ -53,7 +53,6 @@ class Quarks(QuarksOnLinks):
         super().__init__(links, device, make)
 
     def draw(self):
-        """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
         return even(self.monomial.term.phi.to_numpy()[0])
 

@@ -17,7 +17,6 @@ LATTICE = Lattice(4, 2, 4, 6)
 
 
 def solution(links, phi, system=None):
-    """A solution, and the number of iterations."""
     system = system or QuarkSystem(operator_on(links, "twisted-mass", 0.13, mu=0.2), QuarkSolver())
     system.phi.restore(phi)
     count = system.solve(1e-9, np.ones(1, bool)).iterations[0]

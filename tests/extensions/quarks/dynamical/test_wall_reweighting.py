@@ -41,7 +41,6 @@ def log_determinant(links):
 
 
 def hot(seed):
-    """Random links, and random numbers."""
     field = Field.hot(LATTICE, "su2", "double", CpuDevice(1), seed=seed)
     return field, Random.for_field(field, seed=seed)
 

@@ -23,7 +23,6 @@ class QuarksOnLinks:
         self.random.step = 1
 
     def action(self):
-        """The value of the action on the links now."""
         self.links.take(self.field)
         return float(self.monomial.action())
 

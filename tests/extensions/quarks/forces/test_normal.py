@@ -20,13 +20,11 @@ QUARK = Quark(0.13, PHASES, 0.2)
 
 
 def system(links, device, **request):
-    """An operator with a twisted mass, and its system."""
     operator = TwistedMass(field_of(links, device), QUARK.kappa, QUARK.mu, PHASES)
     return operator, QuarkSystem(operator, QuarkSolver(**request))
 
 
 def solve(one, tolerance, half=False):
-    """Solve, and return the number of iterations."""
     found = (one.solve_half if half else one.solve)(tolerance, np.ones(1, bool))
     found.check()
     return int(found.iterations[0])

@@ -50,11 +50,9 @@ class Case:
             self.together.phi.part(range(n, n + 1)).restore(values)
 
     def replica(self, vectors, n):
-        """A vector of a replica."""
         return vectors.part(range(n, n + 1)).to_numpy()[0]
 
     def check_all(self, tolerance, replicas=range(4)):
-        """Solve on all replicas, and check some of them."""
         found = self.together.solve(tolerance, EVERYWHERE)
         for n in replicas:
             self.check(n, tolerance, found)

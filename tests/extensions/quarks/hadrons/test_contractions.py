@@ -28,7 +28,6 @@ PRECISIONS = {"double": 1e-13, "single": 3e-6}
 
 
 def quarks(field, arrays, precision="double"):
-    """Propagators with the given elements."""
     return [
         Propagator.from_numpy(field, one, kappa, PHASES, PLACE, precision)
         for one, kappa in zip(arrays, KAPPAS, strict=True)

@@ -45,7 +45,6 @@ def vectors(field, parities, rng, storage="double"):
 
 @pytest.fixture
 def linear(best_device, rng):
-    """Both linear operators of a Dirac operator."""
     prepared = operator_on(links_on(best_device, rng)).prepared()
     return prepared, PreconditionedOperator(prepared, with_adjoint=True)
 
@@ -75,7 +74,6 @@ class Square(LinearOperator):
         self.root = root
 
     def apply(self, target, source, dagger=False):
-        """Apply one after the other."""
         between = source.like()
         first = self.root.apply(between, source)
         second = self.root.apply(target, between, dagger=True)

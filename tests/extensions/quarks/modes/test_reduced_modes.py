@@ -36,7 +36,6 @@ def operator_on(links, devices, **parameters):
 
 
 def even_sites(colours):
-    """Which components of a vector are on even sites."""
     sites = np.indices(LATTICE.extents[::-1]).sum(axis=0) % 2 == 0
     return np.repeat(sites.ravel(), 4 * colours)
 

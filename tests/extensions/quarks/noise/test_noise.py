@@ -22,7 +22,6 @@ EVERYTHING = ",".join(DILUTIONS)
 
 
 def vectors_of(field, noise="z4", number=0, seed=1, digest=DIGEST, dilute="none"):
-    """The parts of a source as an array."""
     parts = source_parts(dilution_of(dilute), field.group.colours, field.lattice.t)
     source = NoiseSource(noise, number, seed, digest, tuple(parts))
     vectors = SpinorField.empty(field, "double", source.count(field.group.colours))

@@ -160,7 +160,6 @@ def test_solutions_for_several_masses(accurate, kernel, rng):
 
 
 def reflected(links):
-    """Links of the field reflected in time."""
     other = np.array(links[::-1])
     other[..., 3, :, :] = dagger(np.roll(other[..., 3, :, :], -1, axis=0))
     return other

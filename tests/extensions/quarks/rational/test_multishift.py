@@ -46,7 +46,6 @@ class Setup:
         return mh @ mh.conj().T
 
     def columns(self, vectors):
-        """Vectors on the even sites, as columns."""
         at = even_sites(self.links)
         return vectors.to_numpy().reshape(vectors.count, -1)[:, at].T
 

@@ -23,7 +23,6 @@ GAUGE, NOISE = 2e-3, 4e-3
 
 
 def scalar(mass):
-    """The exact condensate."""
     return 0.1 + 2.5 * mass
 
 

@@ -30,13 +30,11 @@ def wilson(links, quark, phases=PHASES):
 
 
 def wall(links, mass, **coefficients):
-    """S of the physical field of domain-wall quarks."""
     d, _, _ = walls.effective(links, EXTENT, mass, HEIGHT, PHASES, **coefficients)
     return (np.linalg.inv(d) - np.eye(len(d))) / (1 - mass)
 
 
 def overlap_quark(links, mass, rho=1.5):
-    """S of overlap quarks without the contact term."""
     h = overlap.kernel(links, rho, PHASES)
     d, massless = (overlap.overlap(h, rho, links.shape[-1], m) for m in (mass, 0.0))
     return (np.eye(len(d)) - massless / (2 * rho)) @ np.linalg.inv(d)
@@ -47,7 +45,6 @@ def gamma5(size, colours):
 
 
 def sources_of(observable, field):
-    """The vectors of every source, all of its parts."""
     digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
     found = {}
     for source in observable._noise_sources(digest):
@@ -58,7 +55,6 @@ def sources_of(observable, field):
 
 
 def estimates(s, eta, colours):
-    """The columns of the table for parts of a source."""
     five, sites = gamma5(len(s), colours), LATTICE.sites
     traces = [np.trace(eta.conj().T @ m @ eta) for m in (s, five[:, None] * s, s @ s)]
     pion = (np.abs(s @ eta) ** 2).sum()

@@ -41,7 +41,6 @@ def same_results(one, other):
 
 
 def check_dense(record, rows, links, phases, csw=0.0):
-    """Compare with all eigenvalues of dense matrices."""
     colours = links.shape[-1]
     kernel = reference.kernel(links, RHO, phases, csw)
     massless = reference.overlap(kernel, RHO, colours)

@@ -145,7 +145,6 @@ def test_excited_states_of_either_sign_that_remain_are_refused(excited):
 
 
 def advised(error):
-    """The range of times that a message advises."""
     return Ranges(*map(int, re.search(r"--t-min (\d+) --t-max (\d+)", str(error.value)).groups()))
 
 

@@ -48,7 +48,6 @@ def mesons(samples=150, seed=1, kappas=KAPPAS):
 
 @pytest.fixture(scope="module")
 def usual():
-    """The masses of two hundred configurations."""
     return meson_series(mesons(200, seed=2), Ranges(3))
 
 

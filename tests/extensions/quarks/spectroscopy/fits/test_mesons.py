@@ -37,7 +37,6 @@ def run(table, tmp_path):
 
 
 def shown(result):
-    """The report of a result, without line breaks."""
     console = Console(width=200, file=io.StringIO())
     console.print(*result.report())
     return " ".join(console.file.getvalue().split())

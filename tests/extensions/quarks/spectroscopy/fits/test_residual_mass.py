@@ -24,12 +24,10 @@ EXCITED = 0.5
 
 
 def energy(mass):
-    """The pion's mass."""
     return np.sqrt(4 * (mass + M_RES))
 
 
 def sums(mass, rng, noise=0.01):
-    """The columns of one configuration, by name."""
     m, t = energy(mass), np.arange(EXTENT)
     size = 1 + noise * rng.normal()
 

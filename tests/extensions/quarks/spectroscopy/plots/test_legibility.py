@@ -21,7 +21,6 @@ def figures(monkeypatch):
 
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
-    """Fitted correlators of mesons and baryons."""
     rng, path = np.random.default_rng(5), tmp_path_factory.mktemp("hadrons")
     write_mesons(path / "mesons.csv", rng, 12, (0.150, 0.154))
     write_baryons(path / "baryons.csv", rng, 12, (0.150,))
