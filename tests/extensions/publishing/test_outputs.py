@@ -40,7 +40,7 @@ def test_an_odd_name_of_an_output_works_or_is_refused(folder, output, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("value", ["@", pytest.param("-7", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("value", ["@", "-7"])
 @pytest.mark.parametrize("output", COMMANDS)
 def test_what_is_refused_leaves_nothing(folder, output, value):
     check_refusals(folder, COMMANDS[output], value)

@@ -154,7 +154,7 @@ def test_the_true_residual_decides(links, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("approximation", [None, pytest.param("zolotarev", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("approximation", [None, "zolotarev"])
 def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     """The sign function of an iteration gets cheaper, and the true residual needs no correction."""
     quarks = operator_on(links, (0.2, 0.5), accuracy=1e-9, modes=4, approximation=approximation)

@@ -29,9 +29,6 @@ def run(table, tmp_path):
     return tmp_path
 
 
-OF_CORRELATORS = ("mesons", "effective-mass")
-
-
 def drawn(name, run, **options):
     file = run / f"{name}.svg"
     assert find_plot(name).draw([run], file, **options) == []
@@ -39,9 +36,7 @@ def drawn(name, run, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["chiral", *(pytest.param(one, marks=pytest.mark.slow) for one in OF_CORRELATORS)]
-)
+@pytest.mark.parametrize("name", ["chiral", "mesons", "effective-mass"])
 def test_plots_of_mesons_and_baryons(run, rng, name):
     if name != "chiral":
         (run / "mesons.csv").unlink()
