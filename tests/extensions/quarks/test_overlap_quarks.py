@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import OPERATORS
@@ -287,9 +287,3 @@ def test_the_record_says_how_good_the_sign_is(operator, kernel):
     assert record["bound"] <= 1e-11
     assert 0 < record["squared"] < 2.1e-11
     assert 0 < record["relation"] < 2.1e-11
-
-
-@pytest.mark.parametrize("masses", [(), (-0.1,), (0.1, 2 * RHO)])
-def test_masses_that_are_refused(masses, links):
-    with pytest.raises(UsageError, match="from 0 to below 2 rho"):
-        operator_on(links, masses)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN
 from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
@@ -78,11 +77,3 @@ def columns(operator, field):
     target = source.like()
     operator.apply(target, source)()
     return target.to_numpy().reshape(len(unit), -1)[:, chosen].T
-
-
-def test_what_is_refused(best_device, rng):
-    links = random_field((2, 2, 2, 2), "su2", rng)
-    with pytest.raises(UsageError, match="mu_delta is 4, but 2 kappa mu_delta must be below 1"):
-        made(links, best_device, mu_delta=4.0)
-    with pytest.raises(UsageError, match="mu_sigma is nan"):
-        made(links, best_device, mu_sigma=float("nan"))

@@ -114,12 +114,6 @@ def test_optimal_weights(extent, least, most):
     assert min(w) > 1 / most
 
 
-@pytest.mark.parametrize("values", [(0, 0.1, 1.0), (4, 0.0, 1.0), (4, 1.0, 0.5), (4, 1.0, np.inf)])
-def test_weights_that_are_refused(values):
-    with pytest.raises(UsageError, match="give"):
-        optimal_weights(*values)
-
-
 @pytest.mark.longer
 @pytest.mark.parametrize("name", ["shamir", "borici", "even moebius"])
 @pytest.mark.parametrize("place", [0, 4])

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Determinant
-from gauge_mc.extensions.quarks.operators import DiracOperator, PlainWilson
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import AlgebraField, Field
-from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.terms import TermLinks
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.dynamical.weights import check_rate, direction
@@ -132,28 +126,3 @@ def test_a_twisted_mass_alone_gives_a_number(rng, best_device):
     expected = -16 * 12 * np.log(1 + (2 * 0.12 * 0.3) ** 2)
     assert float(found.action()) == pytest.approx(expected, rel=1e-14)
     assert not found.force().any()
-
-
-def test_what_is_refused(best_device):
-    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double", best_device)
-
-    clover = Determinants(field.to_numpy(), best_device, CLOVER)
-
-    class Unknown(DiagonalTerm):
-        name = "unknown"
-        parameters = ()
-        matrix = clover.operator.diagonal_terms[0].matrix
-
-        def __init__(self):
-            self.coefficients = {"factor": 0.1}
-
-    term = Determinant(DiracOperator(field, 0.1, -1, Unknown()))
-    with pytest.raises(UsageError, match="force of the term unknown is not known"):
-        term.add_force(AlgebraField.like(field), np.ones(1, bool), Failures())
-
-    class Other(PlainWilson):
-        name = "other"
-        diagonal = Unknown.matrix
-
-    with pytest.raises(UsageError, match="diagonal part of the operator other is not known"):
-        Determinant(Other(field, 0.1))

@@ -6,7 +6,6 @@ import pytest
 from gauge_mc.actions import Coupling
 from gauge_mc.algorithms import Tuning, hmc, parse
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ChainError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import molecular_dynamics as moving_chains
@@ -170,17 +169,6 @@ def test_chains_fail_alone(quarks, rng_name, best_device):
     for numbers, own in zip(together.state()[1], np.transpose(failed).tolist(), strict=True):
         in_a_row = next((n for n, one in enumerate(own[::-1]) if not one), len(own))
         assert numbers[moving_chains.FAILURES] == in_a_row
-
-
-@pytest.mark.longer
-def test_a_chain_ends_if_solvers_fail_too_often(best_device):
-    together = Chains(best_device, {"quarks": "kappa=0.13:iterations=2", "failures": 2})
-    before = together.state()[0]
-    for _ in range(2):
-        together.update()
-    with pytest.raises(ChainError, match=r"failed in 2 trajectories in a row.* after 2 iterations"):
-        together.update()
-    assert together.state()[0] == before
 
 
 @pytest.mark.longer

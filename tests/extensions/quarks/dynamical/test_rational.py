@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational, default_ends
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
@@ -165,8 +165,7 @@ def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
     for ends in ((2 * values[0], 4.0), (0.01, 0.5 * values[-1])):
         quarks = make(ends=ends)
         with pytest.raises(
-            GaugeError,
-            match=r"the rational function of rational is for .*: choose a range such as",
+            GaugeError, match=r"function of rational is for .*: choose a range such"
         ):
             quarks.draw()
     # A range that the links of the beginning do not leave, but those of the end.
@@ -198,16 +197,9 @@ def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
     assert upper == pytest.approx((1 + (kappa * norms[0]) ** 2) ** 2, rel=1e-12)
 
 
-def test_what_is_refused(rng):
-    make = partial(Quarks, random_field(LATTICE.extents, "su3", rng), CpuDevice(1))
-    for flavours in (0, 2, float("nan")):
-        with pytest.raises(UsageError, match=r"The number of flavours is .*; give one from 0.04"):
-            make(flavours=flavours)
-    with pytest.raises(UsageError, match="The range is from 2 to 1; give two positive numbers"):
-        make(ends=(2.0, 1.0))
-    with pytest.raises(UsageError, match="The error is 0; give one from"):
-        make(accuracy=0.0)
-    quarks = make(solver=QuarkSolver(iterations=3))
+def test_solutions_that_are_not_found(rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    quarks = Quarks(links, CpuDevice(1), solver=QuarkSolver(iterations=3))
     with pytest.raises(GaugeError, match=r"were not found within 3 iterations: allow more"):
         quarks.draw()
     assert quarks.monomial.iterations == 3

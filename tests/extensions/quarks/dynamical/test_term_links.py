@@ -1,10 +1,8 @@
 """The links that terms of the action see in trajectories."""
 
 import numpy as np
-import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
@@ -40,15 +38,3 @@ def test_operators_see_new_links(rng, best_device):
     _, expected, expected_count = solution(TermLinks(other), phi)
     assert np.array_equal(after, expected)
     assert count == expected_count
-
-
-def test_what_is_refused():
-    with pytest.raises(UsageError, match="choose --precision double"):
-        operator_on(TermLinks(Field.cold(LATTICE, "su3", "single")), "wilson", 0.13)
-    links = TermLinks(Field.cold(LATTICE, "su3", "double"))
-    with pytest.raises(UnknownNameError, match="no"):
-        operator_on(links, "no", 0.13)
-    with pytest.raises(UsageError, match="kappa is nan"):
-        operator_on(links, "wilson", float("nan"))
-    with pytest.raises(UsageError, match="operator 'overlap' is not known yet; choose domain-wall"):
-        operator_on(links, "overlap", 0.13)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.forces import replica_solver
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
@@ -100,14 +100,6 @@ def test_a_history_saves_iterations(solver, rng, best_device):
 
 
 def test_what_is_refused(rng, best_device, monkeypatch):
-    for values, message in (
-        ({"solver": "no"}, "no"),
-        ({"history": 13}, "The history is 13"),
-        ({"force_tolerance": 0.0}, "The tolerance is 0"),
-        ({"iterations": 0}, "The number of iterations is 0"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            QuarkSolver(**values)
     links = random_field(LATTICE.extents, "su3", rng)
     _, one = system(links, best_device, iterations=3)
     phi = even(random_spinor(LATTICE.extents, 3, rng))

@@ -70,17 +70,6 @@ def test_moments(best_device):
             assert abs(power.mean() - value) <= 4 * error + 1e-12
 
 
-def test_fourth_moments_of_normal_noise(best_device):
-    """Re z and Im z are independent normal numbers of the variance 1/2."""
-    field = Field.cold(Lattice(8, 8, 8, 8), "su2", "double", best_device)
-    z = vectors_of(field, "gaussian").sum(axis=0).ravel()
-    for part in (z.real, z.imag):
-        assert part.var() == pytest.approx(0.5, rel=4 * np.sqrt(2 / z.size))
-        assert (part**4).mean() == pytest.approx(0.75, rel=4 * np.sqrt(96 / 9 / z.size))
-    product = z.real * z.imag
-    assert abs(product.mean()) < 4 * product.std() / np.sqrt(z.size)
-
-
 def test_sources_configurations_and_seeds_differ(best_device):
     field = Field.cold(LATTICE, "su2", "double", best_device)
     first = vectors_of(field)

@@ -195,21 +195,6 @@ def test_low_modes_shorten_solutions(rng):
     assert deflated.iterations < 0.7 * found.iterations  # 23 and 42
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rho": 0.0}, "rho of Overlap is 0; give a number between 0 and 2"),
-        ({"rho": 2.0}, "rho of Overlap is 2"),
-        ({"accuracy": 0.0}, "accuracy is 0"),
-        ({"accuracy": 1e-14}, "accuracy is 1e-14"),
-        ({"approximation": "polynomal"}, "no approximation 'polynomal'"),
-    ],
-)
-def test_refusals(options, message, links):
-    with pytest.raises(UsageError, match=message):
-        Overlap(on_one_thread(links), modes=4, **options)
-
-
 @pytest.mark.slow
 def test_links_in_single_precision(links, rng):
     """They are taken as they are, and all is computed in double precision."""

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational.rational_functions import (
-    MOST_DEGREE,
     ChebyshevSum,
     degree_for,
     minmax_polynomial,
@@ -51,23 +49,6 @@ def test_the_degree_is_about_the_smallest():
         found = minmax_polynomial(lower, error)
         assert abs(found.degree - degree_for(lower, error)) <= 1
         assert minmax_polynomial(lower, degree=found.degree - 2).error > error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.0, 0.1), "begins at 0"),
-        ((1.5, 0.1), "begins at 1.5"),
-        ((0.1, 1e-14), "error is 1e-14"),
-        ((0.1, None, MOST_DEGREE + 1), "degree is"),
-        ((1e-9, 1e-9), "needs a polynomial"),
-        ((0.1,), "either the error or the degree"),
-        ((0.1, 0.1, 3), "either the error or the degree"),
-    ],
-)
-def test_refusals(arguments, message):
-    with pytest.raises(UsageError, match=message):
-        minmax_polynomial(*arguments)
 
 
 @pytest.mark.first_quick

@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.forces.normal import NormalOperator
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
@@ -206,14 +206,3 @@ def test_small_eigenvalues_are_found_with_their_relative_accuracy(rng):
     ends = lanczos.ends()
     assert ends.smallest == pytest.approx(1e-12, rel=1e-11)
     assert ends.largest == pytest.approx(1, rel=1e-11)
-
-
-def test_what_measurements_of_the_spectrum_refuse(rng):
-    setup = Setup(CpuDevice(1), rng)
-    with pytest.raises(UsageError, match="There are 2 vectors to start from; give one"):
-        measured_ends(setup.operator(), setup.b)
-    setup = Setup(CpuDevice(1), rng, vectors=1)
-    with pytest.raises(GaugeError, match=r"smallest eigenvalue is .* after 12 iterations: allow"):
-        measured_ends(setup.operator(), setup.b, iterations=12)
-    with pytest.raises(ValueError, match="not known without a step"):
-        Lanczos().ends()

@@ -81,19 +81,6 @@ def test_gaussian_sources(group, precision, steps, best_device, rng):
     assert np.abs(vectors.to_numpy() - expected).max() < 10 * TOLERANCE[precision]
 
 
-@pytest.mark.slow
-def test_gaussian_sources_are_gaussian():
-    """On links 1 and far from the boundary, the mean square of the distance is 3 width^2 / 2."""
-    lattice, width = Lattice(24, 24, 24, 2), 2.5
-    field = Field.cold(lattice, "su2", "double")
-    psi = filled(f"gauss:{width},40,12,12,12,1", field)[0, 1, ..., 0, 0].real
-    z, y, x = np.indices(psi.shape) - 12
-    assert psi.sum() == pytest.approx(1)
-    assert (psi * (x**2 + y**2 + z**2)).sum() == pytest.approx(1.5 * width**2, rel=1e-6)
-    exact = np.exp(-((x[12, 12]) ** 2) / width**2)
-    assert np.abs(psi[12, 12] / psi[12, 12, 12] - exact).max() < 0.04
-
-
 def test_slabs_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     texts = ("point:1,4,7,3", "wall:2", "gauss:1.5,5,1,4,7,3")
