@@ -27,7 +27,7 @@ from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.links import check_divisions, field_of, largest_difference
 from tests.extensions.quarks.reference import dirac as reference
-from tests.reference.fields import abelian_field, angle, random_field
+from tests.reference.fields import COLOURS, abelian_field, angle, random_field
 
 LATTICE = Lattice(4, 6, 8, 4)
 LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8, 6)]
@@ -315,3 +315,13 @@ def test_what_is_refused(rng):
             PlainWilson(field, 0.1, boundary)
     with pytest.raises(GaugeError, match="The spinors have the shape"):
         PlainWilson(field, 0.1).apply(np.zeros((2, 2, 2, 2, 4, 3)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["su4", pytest.param("su5", marks=pytest.mark.every)])
+def test_clover_quarks_of_more_colours(name, best_device, rng):
+    links = random_field((4, 4, 4, 4), name, rng)
+    psi = reference.random_spinor((4, 4, 4, 4), COLOURS[name], rng)
+    found = WilsonClover(field_of(links, best_device), 0.12, 1.2).apply(psi)
+    expected = reference.wilson(links, psi, 0.12, [1, 1, 1, -1], 0.0, 1.2)
+    assert np.abs(found - expected).max() < 1e-14

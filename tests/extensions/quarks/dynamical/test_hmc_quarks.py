@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gauge_mc import open_device_group
+from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ChainError, ConvergenceError, UsageError
+from gauge_mc.errors import ChainError, ConvergenceError, GaugeError, UsageError
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks, quark_terms
 from gauge_mc.extensions.quarks.dynamical.monomials import TwoFlavours
 from gauge_mc.fields.field import Field
@@ -20,7 +21,9 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.molecular_dynamics import FAILURES
 from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.terms import TermLinks
+from tests.calls import call, make_run
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
+from tests.run.test_tempering import HMC, check_resumed
 
 QUARKS = "wilson:kappa=0.12:heavier=kappa=0.1"
 LEVELS = "omf2,leapfrog:2"
@@ -207,7 +210,9 @@ def test_other_options_that_are_refused():
         parameters(quarks="kappa=0.1:level=1", levels="", steps=0, thermalize=9)
     with pytest.raises(UsageError, match="--failures is 0; give a whole number from 1"):
         parameters(failures=0)
-    with pytest.raises(UsageError, match="--quarks is not an option of the algorithm heatbath"):
+    with pytest.raises(UsageError, match=r"two-flavours is a term of every run or of .* --quarks"):
+        parameters(monomials="two-flavours")
+    with pytest.raises(UsageError, match="of the algorithm heatbath, but of hmc; add --alg"):
         Parameters.from_values({"quarks": "kappa=0.1"})
 
 
@@ -343,3 +348,43 @@ def test_replicas_are_what_each_is_alone(quarks, levels, tmp_path, best_device):
     alone = [outcome(tmp_path / f"alone_{n}") for n in range(2)]
     assert [outcome(tmp_path / f"batch_{n}") for n in range(2)] == alone
     assert len({one["hmc.csv"] for one in alone}) == 2
+
+
+def test_the_default_precision_is_one_with_which_quarks_work():
+    with_quarks = Parameters.from_values({"algorithm": "hmc", "quarks": "kappa=0.1"})
+    assert with_quarks.precision == "double"
+    assert "_double_" in with_quarks.name
+
+
+def test_runs_of_trajectories_state_that_they_have_no_quarks(tmp_path):
+    run = Run(make_run(tmp_path / "run", algorithm="hmc", steps=2, configs=0))
+    text = run.toml.read_text()
+    assert run.read()[0].algorithm.values["quarks"] == ()
+    run.toml.write_text(text.replace('quarks = ""\n', ""))
+    with pytest.raises(GaugeError, match="no key quarks"):
+        run.read()
+
+
+@pytest.mark.longer
+@pytest.mark.slow
+def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device):
+    check_resumed(tmp_path, best_device, HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "busy", "how"),
+    [
+        ("", 2**14, "together"),
+        ("", 4**3 * 6, "one after the other"),
+        (":solver=bicgstab", 2**14, "together"),
+    ],
+)
+def test_the_command_says_how_chains_with_quarks_move(tmp_path, monkeypatch, more, busy, how):
+    """Those of large lattices move one after the other, whatever the solver."""
+    monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", busy)
+    words = ["--lattice", "4x4x4x6", "--backend", "cpu", "--output", tmp_path / "run"]
+    words += ["--thermalize", "0", "--configs", "1", "--separation", "1", "--chains", "2"]
+    quarks = ["--quarks", f"kappa=0.1{more}", "--precision", "double"]
+    shown, code = call("generate", *words, "--algorithm", "hmc:steps=2", *quarks)
+    assert (code, f"2 chains are updated {how}" in shown) == (0, True), shown

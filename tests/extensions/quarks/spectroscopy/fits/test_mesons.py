@@ -22,6 +22,7 @@ from tests.extensions.quarks.synthetic_hadrons import (
     write_baryons,
     write_mesons,
 )
+from tests.fits.tables import write_target
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +147,15 @@ def test_what_is_refused(run):
         gauge_mc.fit("baryons", run)
     with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
         gauge_mc.fit("baryons", run / "mesons.csv")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mesons", "baryons"])
+def test_masses_are_those_of_the_lightest_quarks(name, tmp_path):
+    found = gauge_mc.fit(name, write_target(name, tmp_path / "target"))
+    hadrons = {"mesons": ("pion", "rho"), "baryons": ("nucleon",)}[name]
+    for number, hadron in zip(found.result, hadrons, strict=False):
+        masses = [one for one in found.spectrum.masses if one.name == hadron and one.parity >= 0]
+        lightest = {one.fit.mass.value for one in masses if one.kappa1 == one.kappa2 == 0.154}
+        assert len({one.kappa1 for one in masses}) > 1
+        assert number.value in lightest
