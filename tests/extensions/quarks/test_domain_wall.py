@@ -158,32 +158,6 @@ def solution(matrix, psi):
     return scipy.linalg.lu_solve(decomposed, psi), 1 / inverse
 
 
-LARGER = {
-    # lattice, group, and kind: of the extent of the fifth direction depends the size of the matrix
-    "SU(3) on 4x2^3": ((4, 2, 2, 2), "su3", KINDS["weights"]),
-    "SU(2) on 4^4": ((4, 4, 4, 4), "su2", (2, {"b": 1.5, "c": 0.5, "weights": [0.7, 1.3]})),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["SU(3) on 4x2^3", pytest.param("SU(2) on 4^4", marks=pytest.mark.every)]
-)
-def test_larger_dense_matrices_and_their_inverses(name, best_device, rng):
-    """The product with every element of the matrix, and a solution by its decomposition."""
-    extents, group, (extent, coefficients) = LARGER[name]
-    links = random_field(extents, group, rng)
-    psi = walls.random_spinor(extents, extent, int(group[2]), rng)
-    operator = made(links, (extent, coefficients), best_device)
-    matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
-    assert largest_difference(operator.apply(psi).ravel(), matrix @ psi.ravel()) < 1e-13
-    expected, condition = solution(matrix, psi.ravel())
-    found = operator.solve(psi, 1e-12, "cg").ravel()
-    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-    assert error < 1e-12 * condition
-    assert condition < 1e4
-
-
 @pytest.mark.first_quick
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -7,13 +7,7 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import OPERATORS
-from gauge_mc.extensions.quarks.overlap import sign_function
-from gauge_mc.extensions.quarks.overlap import solver as overlap_solver
-from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.rational import multishift as relaxation
-from gauge_mc.extensions.quarks.rational.rational_functions import degree_for
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from tests.extensions.quarks.links import check_divisions, field_of
@@ -173,69 +167,6 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     ]
     assert np.abs(differences).max() < 1e-7
     assert quarks.overlap.sign.error_bound <= 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("looser", [overlap_solver.LOOSER, 1e3])
-def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
-    """A and its error stay positive, or else the iteration starts again with the smallest ones.
-
-    If errors may be as large as residuals allow and a tenth of the target, no iteration converges
-    here.
-    """
-    monkeypatch.setattr(overlap_solver, "LOOSER", looser)
-    monkeypatch.setattr(relaxation, "SAFETY", 0.1)
-    links = cold_field((2, 2, 2, 24), "su2")
-    quarks = operator_on(links, (0.03,), modes=0, boundary=-1, accuracy=1e-6)
-    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:1])
-    sign, steps, most = quarks.overlap.sign.approximation, [], []
-    for relaxed in (False, True):
-        before = sign.steps
-        found = quarks.overlap.solve_all(source, (0.03,), 1e-2, 50, relaxed=relaxed)
-        steps.append(sign.steps - before)
-        most.append(found.iterations)
-        assert found.residuals.max() <= 1e-2
-        assert found.updates == 0
-    assert most[0] == most[1]
-    assert (steps[1] < steps[0]) == (looser < 1)
-
-
-@pytest.mark.slow
-def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
-    """The sign with an allowed error has one that is not far below it, and is then as before."""
-    sign = operator_on(links, accuracy=1e-8, modes=4).overlap.sign
-    exact, colours = reference.sign(kernel), 2
-    psi = dirac.random_spinor(LATTICE.extents, colours, np.random.default_rng(2))
-    source = SpinorField.from_numpy(sign.operator.prepared.operator.field, psi)
-    target = source.like()
-    apply = sign.apply(target, source)
-    for error in (1e-2, 1e-5, 0.0):
-        sign.allow(error)
-        apply()
-        off = np.linalg.norm(target.to_numpy().ravel() - exact @ psi.ravel()) / np.linalg.norm(psi)
-        assert off <= max(error, sign.error_bound)
-        assert off > error / 100
-
-
-@pytest.mark.parametrize(("error", "single"), [(1e-3, True), (3e-7, False), (0.0, False)])
-def test_loose_polynomials_are_in_single_precision(error, single, links, best_device, monkeypatch):
-    """Rounding errors are there where they are allowed, and below what is assumed of them."""
-    field = field_of(links, best_device)
-    overlap = Overlap(field, 1.4, accuracy=1e-8, modes=4, approximation="polynomial")
-    found = []
-    for rounding in (sign_function.SINGLE_ROUNDING, np.inf):
-        monkeypatch.setattr(sign_function, "SINGLE_ROUNDING", rounding)
-        source = random_vector(SpinorField.empty(field))
-        target = source.like()
-        overlap.sign.allow(error)
-        overlap.sign.apply(target, source)()
-        found.append(target.to_numpy())
-    off = np.linalg.norm(found[0] - found[1]) / np.linalg.norm(found[1])
-    if not single:
-        assert off == 0
-        return
-    degree = degree_for((overlap.kernel_modes.edge / overlap.kernel_modes.norm) ** 2, error)
-    assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
 @pytest.mark.longer

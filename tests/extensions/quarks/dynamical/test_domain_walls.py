@@ -109,37 +109,6 @@ def test_the_force_of_one_flavour_is_the_derivative_of_its_action(kind, rng, bes
 
 
 @pytest.mark.longer
-def test_the_matrix_is_that_of_its_application(rng):
-    links = random_field((2, 2, 2, 2), "su3", rng)
-    quark = reference_quark("optimal", 0.1)
-    noise = rng.normal(size=(2, 4, 2, 2, 2, 2, 4, 3))
-    phi, where = noise[0] + 1j * noise[1], reference.even_numbers(noise[0])
-    even = np.zeros(phi.size, complex)
-    even[where] = phi.reshape(-1)[where]
-    found = quark.matrix(links) @ even[where]
-    expected = quark.reduced(links, even.reshape(phi.shape)).reshape(-1)[where]
-    assert np.abs(found - expected).max() < 1e-13 * np.abs(expected).max()
-
-
-@pytest.mark.longer
-@pytest.mark.parametrize("kind", KINDS)
-def test_determinants_are_those_of_the_operators_but_for_constants(kind, rng):
-    """Those of D5 are positive if its extent is even, because gamma_5 R D5 is then hermitian."""
-    quarks = [reference_quark(kind, mass) for mass in (0.1, 1.0)]
-    found = []
-    for _ in range(2):
-        links = random_field((2, 2, 2, 2), "su2", rng)
-        (phase, light), (other, heavy) = (one.log_determinant(links) for one in quarks)
-        if quarks[0].extent % 2 == 0:
-            assert abs(phase - 1) + abs(other - 1) < 1e-10
-        reduced = [np.linalg.slogdet(one.matrix(links))[1] for one in quarks]
-        found.append((light - heavy, reduced[0] - reduced[1]))
-    (first, reduced), (second, again) = found
-    assert abs(second - first) > 0.01
-    assert again - reduced == pytest.approx(second - first, abs=1e-10)
-
-
-@pytest.mark.longer
 @pytest.mark.parametrize(
     ("kind", "flavours"),
     [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)],

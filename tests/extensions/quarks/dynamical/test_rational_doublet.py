@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from gauge_mc import open_device_group
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.flavours import doublet_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
-from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.dynamical.weights import (
     QuarksOnLinks,
@@ -117,12 +114,3 @@ def test_slabs_give_the_same_bytes(kind, rng):
         return [*quarks.short_trajectory(), str(quarks.monomial.term.powers.spectra[0])]
 
     check_divisions(kind, [(6,), (2, 4)], calculate)
-
-
-@pytest.mark.slow
-def test_the_two_flavours_draw_different_numbers():
-    field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
-    quarks = Doublet(field.to_numpy(), field.devices)
-    quarks.draw()
-    eta = quarks.monomial.term._eta.to_numpy()[0]
-    assert not np.isclose(eta[0], eta[1]).all()

@@ -77,22 +77,6 @@ def test_modes_and_solutions_of_dense_matrices(group, parameters, best_device, r
 
 
 @pytest.mark.slow
-def test_more_modes_save_more_iterations(best_device, rng):
-    """The number of iterations is that of the condition number without them."""
-    operator = operator_on(links_of("su3"), best_device)
-    source = reference.random_spinor(LATTICE.extents, 3, rng)
-    b, counts = SpinorField.from_numpy(operator.field, source), []
-    for number in (0, 4, 16):
-        low = reduced_modes(operator, number) if number else None
-        counts.append(solve(operator, b, "cg", SolverParameters(TOLERANCE), low).iterations)
-    assert counts[0] > counts[1] > counts[2]
-    exact = np.linalg.svd(
-        reduced(reference.dense(links_of("su3"), KAPPA, PHASES), 3), compute_uv=False
-    )[::-1]
-    assert counts[2] / counts[0] < 1.3 * exact[0] / exact[16]
-
-
-@pytest.mark.slow
 def test_modes_are_kept_for_their_links_and_parameters(tmp_path, best_device, capsys):
     operator = operator_on(links_of("su3"), best_device)
     low = reduced_modes(operator, 2, tmp_path)

@@ -86,17 +86,6 @@ def test_true_residuals_in_single_precision_are_corrected(best_device, rng, monk
         assert (np.linalg.norm(rest, axis=0) <= 1.01e-11 * np.linalg.norm(b, axis=0)).all()
 
 
-def test_shifts_cost_no_iterations(rng):
-    setup = Setup(CpuDevice(1), rng)
-    counts = []
-    for shifts in (SHIFTS[:1], SHIFTS):
-        request = SolverParameters(inner="double")
-        system = ShiftedSystem(setup.operator, setup.b, len(shifts), request)
-        assert sum(1 for _ in system.solutions(shifts, 1e-8)) == len(shifts)
-        counts.append(system.iterations)
-    assert counts[0] == counts[1] > 20
-
-
 @pytest.mark.longer
 def test_two_passes_add_up_the_solutions_of_dense_matrices(best_device, rng):
     """The sum of the solutions with factors, also if a vector is 0, and again in the same memory.

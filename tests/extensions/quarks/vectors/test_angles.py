@@ -8,12 +8,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.condensate.observable import Condensate
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
-from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
-from gauge_mc.extensions.quarks.vectors.basis import angles_of, phases_of
+from gauge_mc.extensions.quarks.vectors.basis import angles_of
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
-from tests.extensions.quarks.reference import dirac
 from tests.reference.fields import random_field
 
 LATTICE = Lattice(2, 2, 2, 4)
@@ -51,23 +49,6 @@ def test_all_who_take_a_boundary_take_the_chemical_potential():
         assert found.header["imaginary_mu"] == "0.333333333333"
         assert found.header["boundary"].startswith("0,0,0,1.33333 ")
     assert "imaginary_mu" not in Quarks.of_options(LATTICE, "mesons", {"kappa": "0.12"}).header
-
-
-@pytest.mark.longer
-def test_operators_have_the_symmetry_of_roberge_and_weiss(best_device, rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    psi = dirac.random_spinor(LATTICE.extents, 3, rng)
-
-    def product(links, imaginary_mu):
-        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
-        return Wilson(field, KAPPA, boundary=phases_of(angles_of("periodic", imaginary_mu))).apply(
-            psi
-        )
-
-    found = product(links, 0.2)
-    np.testing.assert_allclose(product(turned(links, 1), 0.2 - 2 / 3), found, atol=1e-12)
-    np.testing.assert_allclose(product(links, 2.2), found, atol=1e-12)
-    assert np.abs(product(links, 0.2 - 2 / 3) - found).max() > 1e-3
 
 
 @pytest.mark.slow
