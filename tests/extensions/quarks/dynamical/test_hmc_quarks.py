@@ -19,11 +19,11 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.molecular_dynamics import FAILURES
-from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.terms import TermLinks
 from tests.calls import call, make_run
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
 from tests.run.test_tempering import HMC, check_resumed
+from tests.updates.monomials.trajectories import OneChain
 
 QUARKS = "wilson:kappa=0.12:heavier=kappa=0.1"
 LEVELS = "omf2,leapfrog:2"
@@ -142,14 +142,12 @@ def test_all_terms_draw_different_numbers():
     links, random = TermLinks(field), Random.for_field(field, seed=2)
     random.step = 1
     quarks = "kappa=0.1:mu_sigma=0.5,kappa=0.1,kappa=0.11:flavours=1:range=0.1,4"
-    made = [one.make(links) for one in quark_terms(DynamicalQuarks.several(quarks), 1)]
-    failures = Failures()
-    for one in made:
-        one.draw([random], failures)
-    failures.check()
-    drawn = np.concatenate(
-        [one._eta.to_numpy().reshape(-1, field.lattice.sites * 8) for one in made]
-    )
+    drawn = []
+    for term in quark_terms(DynamicalQuarks.several(quarks), 1):
+        made = term.make(links)
+        OneChain(made).draw(random)
+        drawn.append(made._eta.to_numpy().reshape(-1, field.lattice.sites * 8))
+    drawn = np.concatenate(drawn)
     assert len(drawn) == 4
     products = np.abs(drawn.conj() @ drawn.T)
     np.fill_diagonal(products, 0)
