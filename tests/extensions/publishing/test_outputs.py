@@ -2,14 +2,7 @@
 
 import pytest
 
-from tests.cli.outputs import (
-    CPU,
-    cases_of,
-    check_name,
-    check_refusals,
-    copy_of,
-    write_inputs,
-)
+from tests.cli.outputs import CPU, cases_of, check_name, check_refusals, copy_of, write_inputs
 from tests.extensions.publishing.scenarios import PAPER
 
 pytestmark = pytest.mark.kernels

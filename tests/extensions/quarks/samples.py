@@ -27,7 +27,7 @@ QUOTED = {
 
 CALLS = {
     "measure": [
-        ("mesons", "run", "--kappa", "0.1", "--backend", "cpu", "--threads", 1, "--dry-run"),
+        ("mesons", "run", "--kappa", "0.1", "--backend", "cpu", "--threads", 1, "--dry-run")
     ],
     "convert": [("propagator.lime", "other.lime", "--basis", "weyl")],
     "bench": [("--quarks",), ("--quarks", "--operator", "domain-wall"), ("--chiral",)],

@@ -46,10 +46,7 @@ SCENARIOS = [
         "measure mesons run --kappa 0.1 --dry-run",
     ),
     Scenario(
-        "gauge-mc fit {} {}",
-        "fit transition s",
-        "gauge-mc fit crossover s",
-        before=(QUARKS,),
+        "gauge-mc fit {} {}", "fit transition s", "gauge-mc fit crossover s", before=(QUARKS,)
     ),
     Scenario(
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "

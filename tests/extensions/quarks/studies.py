@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.extensions.quarks.spectroscopy.correlators import (
-    MESONS as CORRELATORS,
-)
+from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     HadronCorrelators,
     read_hadron_correlators,

@@ -16,16 +16,9 @@ from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.rational import multishift
 from gauge_mc.extensions.quarks.rational import multishift as steps_ahead
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, StepsAhead, TwoPassSum
-from gauge_mc.extensions.quarks.solvers import (
-    SOLVERS,
-    Residual,
-    SolverParameters,
-    solve,
-)
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors import device_iterations
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
-    DeviceIterations,
-)
+from gauge_mc.extensions.quarks.vectors.device_iterations import DeviceIterations
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -66,12 +59,6 @@ class Case:
         found.check()
         vectors = system.x, system.y
         return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
-
-    def cg(self):
-        return self.solution("cg")
-
-    def bicgstab(self):
-        return self.solution("bicgstab")
 
     def solution(self, solver):
         """The iterations, the number of true residuals, and the bytes of the solutions."""
@@ -120,7 +107,7 @@ class Case:
 def found(what, kind, slices, **given):
     case = Case(kind, slices, **given)
     try:
-        return getattr(case, what)()
+        return case.solution(what) if what in SOLVERS else getattr(case, what)()
     finally:
         case.devices.close()
 

@@ -18,11 +18,7 @@ from gauge_mc.extensions.quarks.operators import (
 )
 from gauge_mc.extensions.quarks.vectors import transport
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
-from gauge_mc.extensions.quarks.vectors.transport import (
-    ALL_REALS,
-    FEW_REALS,
-    VectorsPerThread,
-)
+from gauge_mc.extensions.quarks.vectors.transport import ALL_REALS, FEW_REALS, VectorsPerThread
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.links import check_divisions, field_of, largest_difference

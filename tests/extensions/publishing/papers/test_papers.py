@@ -27,10 +27,7 @@ from gauge_mc.extensions.publishing.papers.cards import (
     read_paper,
     value_at,
 )
-from gauge_mc.extensions.publishing.papers.reproduce import (
-    compare_kept,
-    reproduce,
-)
+from gauge_mc.extensions.publishing.papers.reproduce import compare_kept, reproduce
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run import forecast
 from gauge_mc.run.directory import Run

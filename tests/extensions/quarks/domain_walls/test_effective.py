@@ -218,10 +218,7 @@ def sign_over_h(square, extent, weights=None):
     return ((1 - t) / (1 + t) / h).real
 
 
-FREE = {
-    **KINDS,
-    "optimal": (6, {"b": 1.0, "c": 1.0, "weights": optimal_weights(6, 0.3, 6.3)}),
-}
+FREE = {**KINDS, "optimal": (6, {"b": 1.0, "c": 1.0, "weights": optimal_weights(6, 0.3, 6.3)})}
 
 
 @pytest.mark.longer

@@ -110,8 +110,7 @@ def test_the_force_of_one_flavour_is_the_derivative_of_its_action(kind, rng, bes
 
 @pytest.mark.longer
 @pytest.mark.parametrize(
-    ("kind", "flavours"),
-    [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)],
+    ("kind", "flavours"), [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)]
 )
 def test_weights_of_pseudofermions_are_determinants(kind, flavours, rng, best_device):
     """<exp(S(U) - S(U'))> over phi drawn for U is the ratio of |det D5(m) / det D5(1)|^N_f."""

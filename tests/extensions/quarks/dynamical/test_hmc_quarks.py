@@ -165,10 +165,7 @@ def test_all_terms_draw_different_numbers():
         ("kappa=0.1:heavier=mu=0.2/mu=0.1", "--heavier is mu=0.2/mu=0.1, but one"),
         ("wilson:kappa=0.1:mu=0.1", "The Dirac operator wilson has no mu; leave out"),
         ("wilsn:kappa=0.1", "operator: There is no Dirac operator 'wilsn'; did you"),
-        (
-            "kappa=0.1:history=13:force_tolerance=1e-11",
-            "history of a table of quarks is 13",
-        ),
+        ("kappa=0.1:history=13:force_tolerance=1e-11", "history of a table of quarks is 13"),
         ("kappa=0.1:reduction=1", "reduction of a table of quarks is 1; give a number"),
         (
             "kappa=0.1:mu_sigma=0.5:solver=bicgstab",
@@ -302,8 +299,7 @@ def test_slabs_threads_and_sessions_write_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "quarks",
-    ["wilson:kappa=0.13:heavier=kappa=0.1", "domain-wall:LS=4:m=0.1:heavier=m=0.4"],
+    "quarks", ["wilson:kappa=0.13:heavier=kappa=0.1", "domain-wall:LS=4:m=0.1:heavier=m=0.4"]
 )
 def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path, quarks):
     """Because the first force of a trajectory starts from zero, wherever the run was stopped.

@@ -8,6 +8,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Ratio, TwoFlavours
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.updates.terms import TermLinks
 from tests.conftest import open_by_name
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.dynamical.weights import (
@@ -18,8 +20,9 @@ from tests.extensions.quarks.dynamical.weights import (
     direction,
     near_one,
 )
-from tests.extensions.quarks.links import check_divisions
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import pseudofermions as reference
+from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark
 from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra, exponential
@@ -164,3 +167,24 @@ def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
         one, *other = reference.determinants(u, [q for q in (light, heavy) if q])
         logs.append(one - sum(other))
     check_weights(quarks, moved, logs, 4 * 3 * 16 // 2, WEIGHTS)
+
+
+def solution(links, phi, system=None):
+    system = system or QuarkSystem(operator_on(links, "twisted-mass", 0.13, mu=0.2), QuarkSolver())
+    system.phi.restore(phi)
+    count = system.solve(1e-9, np.ones(1, bool)).iterations[0]
+    return system, system.x.to_numpy(), count
+
+
+def test_operators_see_new_links(rng, best_device):
+    phi = random_spinor((4, 2, 4, 6), 3, rng)
+    first, other = (field_of(random_field((4, 2, 4, 6), "su3", rng), best_device) for _ in range(2))
+    links = TermLinks(first)
+    system, before, _ = solution(links, phi)
+    links.take(other)
+    _, after, count = solution(links, phi, system)
+    assert not np.array_equal(before, after)
+    # The bytes and the iterations are those of new operators, in every precision.
+    _, expected, expected_count = solution(TermLinks(other), phi)
+    assert np.array_equal(after, expected)
+    assert count == expected_count

@@ -98,18 +98,7 @@ def check_trajectories(quarks, links, fine, tolerance):
 def check_weights(quarks, moved, logs, components, draws):
     """Check <exp(S(U) - S(U'))> over fields phi drawn for U, and the mean of S(U).
 
-    Parameters
-    ----------
-    quarks : QuarksOnLinks
-        Quarks on links U, with `draw`.
-    moved : ndarray
-        The links U'.
-    logs : sequence of float
-        Logarithms of the weight on U and on U'.
-    components : int
-        Number of complex components of phi.
-    draws : int
-        Number of fields phi.
+    `logs` are those of the weight on U and on U', and phi has so many complex components.
     """
     fields, actions = [quarks.field, field_of(moved, quarks.field.devices)], []
     for quarks.random.step in range(1, draws + 1):

@@ -7,14 +7,15 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnreadableError, UsageError
 from gauge_mc.extensions.quarks.matrices.preconditioned import Deflation
-from gauge_mc.extensions.quarks.modes.mode_files import DEFLATED, reduced_modes
+from gauge_mc.extensions.quarks.modes.mode_files import DEFLATED, ModePath, reduced_modes
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
+from tests.calls import forbid
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac as reference
@@ -145,3 +146,20 @@ def test_what_is_refused():
     low = Deflation(np.array([1.0, 2.0]), vectors)
     with pytest.raises(UsageError, match="--deflate is for solvers that use the adjoint"):
         solve(operator, SpinorField.empty(field), "bicgstab", SolverParameters(), low)
+
+
+def test_only_damaged_modes_are_computed_again(tmp_path, monkeypatch, capsys):
+    """The modes in a file that must not be read may have taken hours."""
+    field = Field.cold(Lattice(2, 2, 2, 2), "su3", "double")
+    modes = ModePath(tmp_path, {"modes": "kernel"})
+    modes.write(field, {"values": [1.5, 2.5]}, None)
+    assert modes.read(field).numbers == {"values": [1.5, 2.5]}
+    (path,) = tmp_path.iterdir()
+    with monkeypatch.context() as refusing:
+        forbid(refusing, path)
+        with pytest.raises(UnreadableError, match="Permission denied"):
+            modes.read(field)
+    assert capsys.readouterr().err == ""
+    path.write_bytes(path.read_bytes()[:-9])
+    assert modes.read(field) is None
+    assert "is damaged" in capsys.readouterr().err

@@ -52,8 +52,7 @@ class Setup:
 
 @pytest.mark.longer
 @pytest.mark.parametrize(
-    ("inner", "tolerance"),
-    [("double", 1e-12), ("single", 1e-5), ("single", 1e-11), ("half", 1e-6)],
+    ("inner", "tolerance"), [("double", 1e-12), ("single", 1e-5), ("single", 1e-11), ("half", 1e-6)]
 )
 def test_solutions_of_dense_matrices(inner, tolerance, best_device, rng):
     setup = Setup(best_device, rng)

@@ -76,11 +76,7 @@ def diquark(
 
 
 def triple(
-    first: Complex,
-    second: Complex,
-    third: Complex,
-    sink: Complex,
-    wave: Complex,
+    first: Complex, second: Complex, third: Complex, sink: Complex, wave: Complex
 ) -> Complex:
     """Three colours, before source spins are contracted: [t, i', j', k', k].
 

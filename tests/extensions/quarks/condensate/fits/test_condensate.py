@@ -7,12 +7,10 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.condensate.analysis import (
-    disconnected,
-    pairs_of_sources,
-)
+from gauge_mc.extensions.quarks.condensate.analysis import disconnected, pairs_of_sources
 from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
-from gauge_mc.files.table import Table
+from gauge_mc.files.table import Table, read_table, write_table
+from gauge_mc.run.thermalisation import series_of
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 
 VOLUME = 16**3 * 32
@@ -132,3 +130,13 @@ def test_incomplete_tables_are_refused(tmp_path, rng):
     path.write_text("\n".join(rows[:-1]) + "\n")
     with pytest.raises(GaugeError, match="does not have the same rows of condensates"):
         gauge_mc.fit("condensate", path)
+
+
+def test_columns_of_rounding_do_not_count(tmp_path):
+    """Those that are 0 in exact arithmetic have a transient as often as not."""
+    rows = [(n, 0.1, 0.0, source, *[1.0] * 6) for n in range(5) for source in range(2)]
+    names = ("sweep", *(one.name for one in COLUMNS if not one.optional))
+    write_table(tmp_path / "condensate.csv", {"observable": "condensate"}, names, rows)
+    found = series_of(read_table(tmp_path / "condensate.csv"))
+    judged = {name.removeprefix("mean ").partition(",")[0] for name, *_ in found}
+    assert judged == {"scalar", "pseudoscalar", "connected", "pion"}

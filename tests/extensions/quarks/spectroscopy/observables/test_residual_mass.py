@@ -140,10 +140,7 @@ def test_headers_state_both_normalisations_of_the_mass():
         ({"quark": WORDS, "propagators": "folder"}, "with a hopping parameter alone"),
         ({"quark": "domain-wall:LS=4"}, "The masses m of the quarks are missing"),
         ({"quark": "domain-wall:m=-0.1"}, "m of --quark domain-wall is -0.1"),
-        (
-            {"quark": "domain-wall:M5=2,m=0.1"},
-            "domain-wall is 2; give a number between 0 and 2",
-        ),
+        ({"quark": "domain-wall:M5=2,m=0.1"}, "domain-wall is 2; give a number between 0 and 2"),
         ({"quark": "domain-wall:optimal=measured,m=0.1"}, "measured for b = c alone"),
         ({"quark": "domain-wall:optimal=abc,m=0.1"}, "give two numbers, or measured"),
         ({"quark": "domain-wall:optimal=5,1,m=0.1"}, "the smaller one first"),
