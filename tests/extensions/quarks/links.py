@@ -20,9 +20,9 @@ def largest_difference(found, expected):
 
 def check_divisions(kind, divisions, calculate):
     """Check that arrays have the same bytes on devices that divide a lattice in several ways."""
-    found = []
+    results = []
     for slices in divisions:
         devices = open_group(kind, slices)
-        found.append([np.asarray(one).tobytes() for one in calculate(devices)])
+        results.append([np.asarray(array).tobytes() for array in calculate(devices)])
         devices.close()
-    assert all(one == found[0] for one in found[1:])
+    assert all(result == results[0] for result in results[1:])

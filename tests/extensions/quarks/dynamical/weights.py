@@ -29,8 +29,8 @@ class QuarksOnLinks:
     def kick(self, size=0.25):
         """What a kick says about the force, and the force that it exerts."""
         momenta = empty_momenta(self.field)
-        found = self.monomial.kick(momenta, size)
-        return found, matrices(self.field, momenta) / size
+        said = self.monomial.kick(momenta, size)
+        return said, matrices(self.field, momenta) / size
 
     def trajectory(self, links=None):
         """The molecular dynamics, from other links if they are given."""
