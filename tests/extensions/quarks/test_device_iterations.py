@@ -231,13 +231,3 @@ def noted(method, results):
         return results[-1]
 
     return call
-
-
-@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
-def test_the_host_is_asked_for_true_residuals_alone(what, monkeypatch):
-    """One for every factor of a thousand, and the last one, or one for every solution."""
-    halts = []
-    monkeypatch.setattr(DeviceIterations, "run", noted(DeviceIterations.run, halts))
-    found(what, "cpu-16", (8,))
-    assert all(halts)
-    assert 3 <= len(halts) <= 15

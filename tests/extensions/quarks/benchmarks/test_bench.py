@@ -1,7 +1,6 @@
 """``gauge-mc bench``: hopping terms, operators, the sign function, and trajectories with quarks."""
 
 import json
-import re
 
 import pytest
 
@@ -89,16 +88,6 @@ def test_an_operator_is_timed(name, monkeypatch):
         assert own["tflops"] == pytest.approx(4 * flops / own["iteration_s"] / 1e12)
         assert (own["together_s"] is None) == (own["together_tflops"] is None) == (fifth > 1)
     assert {own["solver"]: own["launches"] for own in one["solvers"]}["cg"] == launches
-
-
-@pytest.mark.slow
-def test_the_times_of_an_operator_are_shown(monkeypatch):
-    only(monkeypatch, operators, "STORAGES", ["single"])
-    words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]
-    shown, code = call(*words)
-    assert code == 0
-    assert "domain-wall, ls = 4, m5 = 1.8, b = 1.0, c = 0.0, m = 0.04: SU2 4x4x4x4" in shown
-    assert re.search(r"launches +│ +12 │", shown)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc import generate
-from gauge_mc.algorithms import Algorithm, parse
+from gauge_mc.algorithms import parse
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -82,17 +81,3 @@ def test_gpus_with_too_little_memory_are_not_taken(monkeypatch):
     monkeypatch.setattr(module, "QuarkSystem", refused)
     assert solver_seconds(group(1), parameters()) == np.inf
     assert fastest_gpus(devices := group(2), parameters()) == (devices, "")
-
-
-def test_a_run_that_is_complete_tries_nothing(monkeypatch, tmp_path):
-    tried = []
-
-    def chosen(algorithm, devices, asked):
-        tried.append(asked)
-        return devices, ""
-
-    monkeypatch.setattr(Algorithm, "fastest_devices", chosen)
-    run = {"group": "su2", "lattice": "4x4x4x4", "configs": 1, "thermalize": 0, "beta": 2.5}
-    for _ in range(2):
-        generate(run, output=tmp_path / "run", devices="cpu:1", threads=1, progress=False)
-    assert len(tried) == 1

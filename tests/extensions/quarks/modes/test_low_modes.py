@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import (
     HermitianOperator,
@@ -18,7 +18,6 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     low_modes,
     modes_up_to,
     random_vector,
-    ritz_minimum,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import sign_function as module
@@ -71,72 +70,25 @@ def test_low_modes(links, dense, best_device):
     assert np.abs(others.values - values[6:9]).max() < 1e-12
 
 
-@pytest.mark.longer
-def test_a_costly_operator(links, dense, best_device):
-    """Few products of the operator itself give eigenvalues with the wanted error."""
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, best_device)
-    square, upper = SquaredOperator(q), 1.02 * values[-1]
-    exact = low_modes(square, start_of(q), LowModeRequest(3, upper, costly=True))
-    assert np.abs(exact.values - values[:3]).max() < 1e-12
-    assert exact.residuals.max() < 1e-12
-    request = LowModeRequest(3, upper, costly=True, error=1e-6)
-    found = low_modes(square, start_of(q), request)
-    assert 1e-12 < np.abs(found.values - values[:3]).max() < 1e-6
-    assert found.applications < exact.applications
-
-
-class Without(LinearOperator):
-    """Q^2 without its parts along some eigenvectors, which become modes that are 0."""
-
-    parities = (0, 1)
-
-    def __init__(self, square, vectors):
-        self.square, self.vectors = square, vectors
-
-    def apply(self, target, source, dagger=False):
-        times, remove = self.square.apply(target, source), Projection(self.vectors, target)
-
-        def call():
-            times()
-            remove.remove()
-
-        return call
-
-
-@pytest.mark.longer
-def test_modes_that_are_zero_and_one_more(links, dense, fast_device):
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, fast_device)
-    square = SquaredOperator(q)
-    modes = low_modes(square, start_of(q, 7), LowModeRequest(5, 1.02 * values[-1]))
-    request = LowModeRequest(1, 1.02 * values[-1], 1e-9, costly=True, error=1e-10)
-    found = modes_up_to(Without(square, modes.vectors), start_of(q), request, 1e-8)
-    assert found.values.size == 6
-    assert np.abs(found.values[:5]).max() < 1e-9
-    assert found.values[5] == pytest.approx(values[5], abs=1e-9)
-    one = modes_up_to(square, start_of(q), request, 1e-8)
-    assert one.values == pytest.approx(values[:1], abs=1e-9)
-
-
 class Lifted(LinearOperator):
     """Q^2 whose lowest two eigenvalues are replaced by 0 and a small one."""
 
     parities = (0, 1)
 
     def __init__(self, square, first, second, small):
-        self.without = Without(square, joined(first, second))
-        self.second, self.small = second, small
+        self.square, self.small = square, small
+        self.lowest, self.second = joined(first, second), second
 
     def apply(self, target, source, dagger=False):
-        times, rest = self.without.apply(target, source), source.like()
-        remove = Projection(self.second, rest)
+        times, rest = self.square.apply(target, source), source.like()
+        remove, remove_second = Projection(self.lowest, target), Projection(self.second, rest)
         add = [Combine(target, one, parity=p) for p in self.parities for one in (source, rest)]
 
         def call():
             times()
-            rest.copy(source)
             remove.remove()
+            rest.copy(source)
+            remove_second.remove()
             for one, sign in zip(add, (1, -1, 1, -1), strict=True):  # the part along the second
                 one(1, sign * self.small)
 
@@ -157,21 +109,6 @@ def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dens
     for seed in range(3):
         found = modes_up_to(operator, start_of(q, seed), request, 1e-4 * small)
         assert found.values == pytest.approx([0, small], abs=1e-3 * small)
-
-
-@pytest.mark.longer
-def test_the_ritz_functional(links, dense, best_device):
-    """Its minimum is independent of the Lanczos algorithm, also outside of a subspace."""
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, best_device)
-    square, other = SquaredOperator(q), start_of(q, 5)
-    low = low_modes(square, start_of(q), LowModeRequest(4, 1.02 * values[-1]))
-    for outside, expected in ((None, values[0]), (low.vectors, values[4])):
-        minimum, residual = ritz_minimum(square, other, outside, 1e-3)
-        assert expected * (1 - 1e-12) <= minimum
-        assert minimum <= expected + residual
-    with pytest.raises(ConvergenceError, match="within 2 iterations"):
-        ritz_minimum(square, other, None, 1e-9, 2)
 
 
 @pytest.mark.longer

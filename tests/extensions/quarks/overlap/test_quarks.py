@@ -179,23 +179,6 @@ def test_the_index_of_an_instanton(charge):
 
 
 @pytest.mark.slow
-def test_low_modes_shorten_solutions(rng):
-    """With a zero mode and a light quark, most iterations are for that mode."""
-    links = instanton((4, 4, 4, 4), 1.2, "su2")
-    field = on_one_thread(links)
-    operator = Overlap(field, RHO, accuracy=1e-6, modes=6)
-    psi = dirac.random_spinor((4, 4, 4, 4), 2, rng)
-    psi[..., :2, :] = 0  # the chirality of the zero mode
-    source = SpinorField.from_numpy(field, psi)
-    found, deflated = (operator.solve_all(source, (0.02,), 1e-5, deflated=n) for n in (0, 2))
-    difference = found.solutions[0].to_numpy() - deflated.solutions[0].to_numpy()
-    # errors of the size of the residual, divided by the mass
-    assert np.linalg.norm(difference) < 2 * 1e-5 / 0.02 * np.linalg.norm(psi)
-    assert deflated.residuals.max() <= 1e-5
-    assert deflated.iterations < 0.7 * found.iterations  # 23 and 42
-
-
-@pytest.mark.slow
 def test_links_in_single_precision(links, rng):
     """They are taken as they are, and all is computed in double precision."""
     field = field_of(links, precision="single")

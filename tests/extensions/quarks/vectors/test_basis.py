@@ -5,13 +5,12 @@ import pytest
 
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.modes.chirality import (
     CombineChiralities,
     HermitianOperator,
     SquaredOperator,
 )
-from gauge_mc.extensions.quarks.operators import OPERATORS, Wilson
+from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.vectors.basis import (
     GAMMA,
     GAMMA_5,
@@ -143,14 +142,6 @@ def test_vectors_with_the_factor_0_are_not_read(best_device, rng):
     square.recurrence(target, v, empty, empty)(0, 1, 0, 0)
     found = target.to_numpy()
     assert np.abs(found - expected.to_numpy()).max() < 1e-13 * np.abs(found).max()
-
-
-def test_other_operators_are_not_hermitian(best_device):
-    field = Field.cold(LATTICE, "su3", "double", best_device)
-    walls = OPERATORS["domain-wall"](field, 0.1, ls=4)
-    for operator in (Wilson(field, 0.12, 0.0, 0.1), Wilson(field, 0.12, 1.0, 0.1), walls):
-        with pytest.raises(UsageError, match="not hermitian"):
-            HermitianOperator(operator.prepared())
 
 
 def test_the_basis_is_that_of_degrand_and_rossi():

@@ -22,11 +22,9 @@ PHASES = [1, 1, 1, -1]
 KAPPA, HEIGHT, EXTENT = 0.12, 1.7, 4
 
 
-def wilson(links, quark, phases=PHASES):
+def wilson(links, kappa, mu=0.0, csw=0.0):
     """(D + m0)^-1."""
-    kappa, mu = quark[:2]
-    csw = 1.4 if len(quark) > 2 else 0.0
-    return 2 * kappa * np.linalg.inv(dirac.dense(links, kappa, phases, mu, csw))
+    return 2 * kappa * np.linalg.inv(dirac.dense(links, kappa, PHASES, mu, csw))
 
 
 def wall(links, mass, **coefficients):
@@ -97,7 +95,7 @@ def test_twisted_and_untwisted_wilson_quarks(noise, best_device, rng):
     field, links = links_on(rng, best_device)
     quarks = [(KAPPA, mu) for mu in (0.0, 0.2)]
     options = {"kappa": str(KAPPA), "mu": "0,0.2", "sources": 2, "noise": noise}
-    check(options, {one: wilson(links, one) for one in quarks}, field)
+    check(options, {one: wilson(links, *one) for one in quarks}, field)
 
 
 @pytest.mark.slow
@@ -105,7 +103,7 @@ def test_twisted_and_untwisted_wilson_quarks(noise, best_device, rng):
 def test_diluted_sources_of_clover_quarks(dilute, best_device, rng):
     field, links = links_on(rng, best_device, "su3")
     options = {"kappa": str(KAPPA), "csw": 1.4, "sources": 2, "dilute": dilute}
-    check(options, {(KAPPA, 0.0): wilson(links, (KAPPA, 0.0, "clover"))}, field)
+    check(options, {(KAPPA, 0.0): wilson(links, KAPPA, csw=1.4)}, field)
 
 
 @pytest.mark.slow
@@ -146,7 +144,7 @@ def test_overlap_quarks_and_their_ward_identity(best_device, rng):
 def test_averages_over_sources_are_traces(best_device, rng):
     """Of 60 sources, within four errors, with and without dilution."""
     field, links = links_on(rng, best_device)
-    s = wilson(links, (KAPPA, 0.0))
+    s = wilson(links, KAPPA)
     exact = estimates(s, np.eye(len(s)), 2)
     spreads = []
     for dilute in ("none", "spin,colour,even-odd,time"):
@@ -216,7 +214,7 @@ def test_printed_condensates_are_derivatives_of_the_determinant(tmp_path, rng):
         "overlap": lambda m, mu: overlap.overlap(overlap.kernel(links, 1.5, PHASES), 1.5, 2, m),
     }
     propagators = {
-        "wilson": lambda m, mu: wilson(links, (1 / (2 * m + 8), mu)),
+        "wilson": lambda m, mu: wilson(links, 1 / (2 * m + 8), mu),
         "wall": lambda m, mu: wall(links, m),
         "overlap": lambda m, mu: overlap_quark(links, m),
     }

@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 from dataclasses import replace
-from itertools import starmap
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from rich.console import Console
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.fits import SpectrumResult
-from gauge_mc.extensions.quarks.spectroscopy.spectrum import MissingMass, Spectrum
 from tests.extensions.quarks.synthetic_hadrons import (
     HEADER,
     KAPPA_C,
@@ -75,15 +73,6 @@ def test_poor_lines_are_named(run):
     poor = replace(result.spectrum, chiral=lines)
     text = shown(SpectrumResult("masses", poor))
     assert "Not on a line (p < 0.01): pion^2, rho; use lighter quarks alone." in text
-
-
-def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
-    pairs = (("pion, p: 1", "Too noisy."), ("rho, p: 1", "Too noisy."), ("a0, p: 1", "Zero."))
-    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(MissingMass, pairs))))
-    text = shown(result)
-    assert "Left out: pion, p: 1; rho, p: 1. Too noisy. Left out: a0, p: 1. Zero." in text
-    lines = ["pion, p: 1: Too noisy.", "rho, p: 1: Too noisy.", "a0, p: 1: Zero."]
-    assert result.values()["left_out"] == lines
 
 
 @pytest.mark.slow
