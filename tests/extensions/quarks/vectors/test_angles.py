@@ -10,12 +10,11 @@ from gauge_mc.extensions.quarks.condensate.observable import Condensate
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
 from gauge_mc.extensions.quarks.vectors.basis import angles_of
-from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
+from tests.extensions.quarks.links import field_of
 from tests.reference.fields import random_field
 
 LATTICE = Lattice(2, 2, 2, 4)
-KAPPA = 0.13
 
 
 def turned(links, power):
@@ -58,22 +57,12 @@ def test_trajectories_have_the_symmetry_of_roberge_and_weiss(tmp_path, rng):
 
     def run(name, links, imaginary_mu):
         start = tmp_path / f"{name}.lime"
-        Field.from_slices(Lattice(4, 4, 4, 4), "su3", links, "double").save(start)
+        field_of(links).save(start)
         gauge_mc.generate(
-            lattice="4x4x4x4",
-            group="su3",
-            beta=5.0,
-            precision="double",
-            start=str(start),
-            algorithm="hmc",
-            steps=10,
-            quarks=f"wilson:kappa=0.11:imaginary_mu={imaginary_mu!r}",
-            thermalize=0,
-            configs=2,
-            separation=1,
-            output=tmp_path / name,
-            backend="cpu",
-        )
+            lattice="4x4x4x4", group="su3", beta=5.0, precision="double", start=str(start),
+            algorithm="hmc", steps=10, quarks=f"wilson:kappa=0.11:imaginary_mu={imaginary_mu!r}",
+            thermalize=0, configs=2, separation=1, output=tmp_path / name, backend="cpu",
+        )  # fmt: skip
         tables = (read_table(tmp_path / name / f"{one}.csv") for one in ("plaquette", "polyakov"))
         plaquettes, loops = tables
         return plaquettes["plaquette"], loops["re"] + 1j * loops["im"]
