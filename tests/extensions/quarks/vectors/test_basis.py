@@ -1,4 +1,6 @@
-"""Gamma_5 in combinations of vectors, and bases of vectors, against NumPy."""
+"""Bases of vectors, gamma matrices, and the kind of NumPy's arithmetic that kernels repeat."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,15 +13,19 @@ from gauge_mc.extensions.quarks.modes.chirality import (
     SquaredOperator,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
+from gauge_mc.extensions.quarks.vectors import basis as module
 from gauge_mc.extensions.quarks.vectors.basis import (
     GAMMA,
     GAMMA_5,
     MOST_COMBINED,
     SIXTEEN,
+    STRICT,
+    USUAL,
     BasisProducts,
     CombineBasis,
     Projection,
     adjoint,
+    in_kernels,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
@@ -173,3 +179,26 @@ def test_adjoint(rng):
     for one in SIXTEEN.values():
         product = q.conj() @ GAMMA[3] @ one @ other
         assert other.conj() @ GAMMA[3] @ adjoint(one) @ q == pytest.approx(product.conj())
+
+
+def fused(a, b):
+    """The product of complex numbers, with one rounding of a product and a sum."""
+    return np.array([module._fused(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+
+
+@pytest.mark.parametrize(
+    ("multiply", "kind"),
+    [(STRICT.multiply, "SMITH"), (fused, "SMITH_FUSED"), (lambda a, b: a * b * 1.5, None)],
+)
+def test_products_tell_the_kind(multiply, kind):
+    assert in_kernels(replace(USUAL, multiply=multiply)) == kind
+    assert in_kernels(STRICT) == "PLAIN"
+
+
+def test_quotients_that_are_unknown_have_no_kind():
+    assert in_kernels(replace(USUAL, divide=STRICT.divide)) is None
+
+
+def test_numpy_is_known():
+    """On the processors on which the tests run."""
+    assert in_kernels(USUAL) in ("SMITH", "SMITH_FUSED")
