@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational.rational_functions import (
@@ -12,7 +11,7 @@ from gauge_mc.extensions.quarks.rational.rational_functions import (
     minmax_polynomial,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -55,10 +54,10 @@ def test_the_degree_is_about_the_smallest():
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 8])
 def test_clenshaw(degree, best_device, rng):
     """The polynomial of Q^2, against its powers with NumPy."""
-    lattice, kappa = Lattice(4, 4, 4, 4), 0.19
-    links = random_field(lattice.extents, "su2", rng)
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    psi = np.stack([reference.random_spinor(lattice.extents, 2, rng) for _ in range(2)])
+    extents, kappa = (4, 4, 4, 4), 0.19
+    links = random_field(extents, "su2", rng)
+    field = field_of(links, best_device)
+    psi = np.stack([reference.random_spinor(extents, 2, rng) for _ in range(2)])
     source = SpinorField.from_numpy(field, psi)
     target, c = source.like(), rng.normal(size=degree + 1)
     lower, upper = 0.3, 9.0

@@ -29,6 +29,7 @@ from gauge_mc.extensions.quarks.vectors.basis import (
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -107,7 +108,7 @@ def test_the_hermitian_operator(csw, slices, group, best_device, rng):
     """Gamma_5 M and its square, on one slab and on several."""
     links = random_field(LATTICE.extents, group, rng)
     devices = DeviceGroup((best_device,) * slices)
-    field = Field.from_slices(LATTICE, group, links, "double", devices)
+    field = field_of(links, devices)
     q = HermitianOperator(Wilson(field, 0.17, csw, 0.0, PHASES).prepared())
     n = int(group[2])
     psi = np.stack([reference.random_spinor(LATTICE.extents, n, rng) for _ in range(2)])
@@ -138,7 +139,7 @@ def test_the_hermitian_operator(csw, slices, group, best_device, rng):
 def test_vectors_with_the_factor_0_are_not_read(best_device, rng):
     """So that memory which has not been written may stand there."""
     links = random_field(LATTICE.extents, "su2", rng)
-    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    field = field_of(links, best_device)
     square = SquaredOperator(HermitianOperator(Wilson(field, 0.17).prepared()))
     v = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 2, rng))
     target, expected, empty = (v.like() for _ in range(3))
