@@ -10,7 +10,7 @@ TRIALS = {
         untouched=("run/configs/*", "run/*.csv"),
         again=(0, 2),
         verified="data",
-    ),
+    )
 }
 """Commands by name."""
 

@@ -42,10 +42,7 @@ QUARKS = {
     "wilsonTmMassSplitQuarkAction": QUARK + " muTwist muMassSplit",
 }
 
-COMMON = {
-    "parameters": "parameter+",
-    "parameter": "name value",
-}
+COMMON = {"parameters": "parameter+", "parameter": "name value"}
 NUMBERS = ("beta", "xi0", "c0", "c1", "c2", "c3", "u0", "kappa", "cSW", "mu", "muTwist")
 VALUES = {
     "annotation": TEXT,

@@ -11,7 +11,6 @@ from tests.inspection.test_without_kernels import CONFIG, no_compiler
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run with kernels."""
     return make_run(tmp_path_factory.mktemp("run") / "run", group="su3", precision="double")
 
 

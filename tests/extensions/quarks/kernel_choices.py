@@ -29,10 +29,7 @@ from gauge_mc.extensions.quarks.vectors.transport import (
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 
-CHOICES = {
-    "diagonal": list(FORMS),
-    "term": [one.matrix for one in TERMS.values() if one.matrix],
-}
+CHOICES = {"diagonal": list(FORMS), "term": [one.matrix for one in TERMS.values() if one.matrix]}
 """Choices by kind; see ``tests/tools/compile_cuda.py``."""
 
 SOME_CHOICES = [
@@ -50,19 +47,13 @@ COUNTED = ("hop",)
 
 
 def launch_counted(field: Field) -> None:
-    """Launch them."""
     PlainWilson(field, 0.12).apply(np.ones((*field.lattice.extents[::-1], 4, 3), complex))
 
 
 def variants_of(kernel: Kernel, choices: Mapping[str, Sequence[Any]]) -> Iterator[Variant]:
     """Yield the variants of a kernel that depends on the type of storage, in its arithmetic.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel; for others there are none.
-    choices : mapping of str to sequence
-        All choices by kind.
+    All choices are given by their kind; for other kernels there are none.
     """
     if "storage" not in kernel.kinds:
         return

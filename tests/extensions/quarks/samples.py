@@ -27,7 +27,7 @@ QUOTED = {
 
 CALLS = {
     "measure": [
-        ("mesons", "run", "--kappa", "0.1", "--backend", "cpu", "--threads", 1, "--dry-run"),
+        ("mesons", "run", "--kappa", "0.1", "--backend", "cpu", "--threads", 1, "--dry-run")
     ],
     "convert": [("propagator.lime", "other.lime", "--basis", "weyl")],
     "bench": [("--quarks",), ("--quarks", "--operator", "domain-wall"), ("--chiral",)],
@@ -43,7 +43,6 @@ BENCHMARKS = {
 
 
 def write_inputs(folder: Path) -> None:
-    """Write what these calls read."""
     rng = np.random.default_rng(1)
     random_propagator(rng, sources=point()).write(folder / "propagator.lime")
 

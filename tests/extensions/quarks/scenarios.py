@@ -14,9 +14,20 @@ TRACED = (
 MESONS = "--measure mesons:1:kappa=0.1:propagators=kept/../kept"
 KEPT = "generate --output kept --quiet --configs"
 QUARKS = f"{THERMAL} --beta 1.6 --quarks wilson:kappa=0.05,0.06"
-
-
 BOTH = f"{THERMAL} --beta 1.6,1.7 --quarks wilson:kappa=0.05,0.06"
+DYNAMICAL = (
+    "generate --lattice 4x4x4x6 --thermalize 1 --configs 1 --separation 1 --quiet --output other "
+    "--algorithm hmc --precision double --quarks"
+)
+DOUBLET = "kappa=0.1:mu_sigma=0.1:mu_delta=0.05"
+MESON_RUN = "measure mesons run --kappa 0.1 --source"
+TRACED_RUN = "measure condensate run --kappa 0.1 --sources 1 --dilute"
+
+
+def dynamical(message, refused, advice, followed, steps=" --steps 4"):
+    """What a run says about dynamical quarks, and the quarks that follow its advice."""
+    return Scenario(message, f"{DYNAMICAL} {refused}", advice, f"{DYNAMICAL} {followed}{steps}")
+
 
 SCENARIOS = [
     Scenario(
@@ -35,10 +46,7 @@ SCENARIOS = [
         "measure mesons run --kappa 0.1 --dry-run",
     ),
     Scenario(
-        "gauge-mc fit {} {}",
-        "fit transition s",
-        "gauge-mc fit crossover s",
-        before=(QUARKS,),
+        "gauge-mc fit {} {}", "fit transition s", "gauge-mc fit crossover s", before=(QUARKS,)
     ),
     Scenario(
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
@@ -102,295 +110,154 @@ SCENARIOS = [
     Scenario(
         "--dilute is {}, but sources are not divided by {}; give {}, or several with commas "
         "between them, or {}.",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute chiral",
+        f"{TRACED_RUN} chiral",
         "give spin, colour, even-odd or time",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+        f"{TRACED_RUN} spin",
     ),
     Scenario(
         "--dilute is {}; leave out {}, or all others.",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute none,spin",
+        f"{TRACED_RUN} none,spin",
         "leave out none, or all others",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+        f"{TRACED_RUN} spin",
     ),
     Scenario(
         "--dilute is {}, which repeats a word; give each only once.",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin,spin",
+        f"{TRACED_RUN} spin,spin",
         "give each only once",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+        f"{TRACED_RUN} spin",
     ),
     Scenario(
-        (
-            "--basis is for propagators; give it alone or with --from-basis, and --to and "
-            "--precision for configurations."
-        ),
+        "--basis is for propagators; give it alone or with --from-basis, and --to and "
+        "--precision for configurations.",
         "convert run/configs/0000005.lime x.nersc --to nersc --basis dirac",
         "--to and --precision for configurations",
         "convert run/configs/0000005.lime x.nersc --to nersc",
     ),
     Scenario(
-        (
-            "Quarks of {} have a hopping parameter instead of a mass: give it with --kappa, "
-            "without --quark."
-        ),
+        "Quarks of {} have a hopping parameter instead of a mass: give it with --kappa, "
+        "without --quark.",
         "measure mesons run --quark wilson:kappa=0.1",
         "give it with --kappa",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+        f"{MESON_RUN} point:0,0,0,0",
     ),
     Scenario(
         "--source is '{}'; write {}:{} with numbers.",
-        "measure mesons run --kappa 0.1 --source point:a",
+        f"{MESON_RUN} point:a",
         "write point",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+        f"{MESON_RUN} point:0,0,0,0",
     ),
     Scenario(
-        (
-            "--kappa is {}, which is beyond its critical value at every coupling, also with a"
-            " twisted mass; choose one below {}."
-        ),
+        "--kappa is {}, which is beyond its critical value at every coupling, also with a"
+        " twisted mass; choose one below {}.",
         "measure mesons run --kappa 0.3",
         "choose one below",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+        f"{MESON_RUN} point:0,0,0,0",
     ),
-    Scenario(
+    dynamical(
         "--quarks needs kappa, the hopping parameter; add kappa=NUMBER.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson"
-        ),
+        "wilson",
         "add kappa=NUMBER",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
+        "wilson:kappa=0.1",
     ),
-    Scenario(
+    dynamical(
         "--quarks {} needs m, the mass of the quarks; add m=NUMBER.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks domain-wall:LS=2"
-        ),
+        "domain-wall:LS=2",
         "add m=NUMBER",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks domain-wall:LS=2:m=0.5 --steps 4"
-        ),
+        "domain-wall:LS=2:m=0.5",
     ),
-    Scenario(
-        (
-            "--heavier is {}, but one of its masses is not heavier than the one before; give {}, "
-            "the lightest mass first."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.12"
-        ),
+    dynamical(
+        "--heavier is {}, but one of its masses is not heavier than the one before; give {}, "
+        "the lightest mass first.",
+        "wilson:kappa=0.1:heavier=kappa=0.12",
         "give smaller kappa",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.08 --steps 4"
-        ),
+        "wilson:kappa=0.1:heavier=kappa=0.08",
     ),
-    Scenario(
-        (
-            "--quarks asks for level {}, but the last one is {}; add it to --levels, whose "
-            "first one is 0."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=2"
-        ),
+    dynamical(
+        "--quarks asks for level {}, but the last one is {}; add it to --levels, whose "
+        "first one is 0.",
+        "wilson:kappa=0.1:level=2",
         "add it to --levels",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=1 --levels omf2:4,omf2:3"
-        ),
+        "wilson:kappa=0.1:level=1 --levels omf2:4,omf2:3",
+        steps="",
     ),
-    Scenario(
-        (
-            "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
-            "flavours=1."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:range=0.01,6"
-        ),
+    dynamical(
+        "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
+        "flavours=1.",
+        "wilson:kappa=0.1:range=0.01,6",
         "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
+        "wilson:kappa=0.1",
     ),
-    Scenario(
+    dynamical(
         "--range is {}; give the smallest and the largest eigenvalue.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=6,0.01"
-        ),
+        "wilson:kappa=0.1:flavours=1:range=6,0.01",
         "give the smallest",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
+        "wilson:kappa=0.1:flavours=1:range=0.01,6",
     ),
-    Scenario(
-        (
-            "--history with a --force-tolerance of {} makes trajectories irreversible; give "
-            "{} or less."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-3"
-        ),
+    dynamical(
+        "--history with a --force-tolerance of {} makes trajectories irreversible; give "
+        "{} or less.",
+        "wilson:kappa=0.1:history=3:force_tolerance=1e-3",
         "give",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-10 --steps"
-            " 4"
-        ),
+        "wilson:kappa=0.1:history=3:force_tolerance=1e-10",
     ),
-    Scenario(
-        (
-            "--level has {}, and the number of masses of --quarks is {}; give one level, or one "
-            "for each mass."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=0,0,0"
-        ),
+    dynamical(
+        "--level has {}, and the number of masses of --quarks is {}; give one level, or one "
+        "for each mass.",
+        "wilson:kappa=0.1:level=0,0,0",
         "give one level",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=0 --steps 4"
-        ),
+        "wilson:kappa=0.1:level=0",
     ),
-    Scenario(
-        (
-            "--{} is for two flavours, but --quarks asks for one; leave it out, or choose "
-            "flavours=2."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks "
-            "wilson:kappa=0.1:flavours=1:range=0.01,6:heavier=kappa=0.08"
-        ),
+    dynamical(
+        "--{} is for two flavours, but --quarks asks for one; leave it out, or choose flavours=2.",
+        "wilson:kappa=0.1:flavours=1:range=0.01,6:heavier=kappa=0.08",
         "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
+        "wilson:kappa=0.1:flavours=1:range=0.01,6",
     ),
-    Scenario(
-        ("Links in {} precision are too inexact for trajectories with {}; choose --precision {}."),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision single --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
+    dynamical(
+        "Links in {} precision are too inexact for trajectories with {}; choose --precision {}.",
+        "wilson:kappa=0.1 --precision single",
         "choose --precision",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
+        "wilson:kappa=0.1",
     ),
     Scenario(
         "--smear is for sources that are smeared; choose one.",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --smear ape:0.5x2",
+        f"{MESON_RUN} point:0,0,0,0 --smear ape:0.5x2",
         "choose one",
-        "measure mesons run --kappa 0.1 --source gauss:1,5 --smear ape:0.5x2",
+        f"{MESON_RUN} gauss:1,5 --smear ape:0.5x2",
     ),
     Scenario(
-        (
-            "Smeared sources need quarks that are periodic in space; choose another "
-            "--boundary or another --source."
-        ),
-        "measure mesons run --kappa 0.1 --source gauss:1,5 --boundary 1,0,0,0",
+        "Smeared sources need quarks that are periodic in space; choose another "
+        "--boundary or another --source.",
+        f"{MESON_RUN} gauss:1,5 --boundary 1,0,0,0",
         "choose another --boundary",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --boundary 1,0,0,0",
+        f"{MESON_RUN} point:0,0,0,0 --boundary 1,0,0,0",
     ),
-    Scenario(
+    dynamical(
         "--mu-delta is {}, but 2 kappa mu_delta must be below 1; choose a smaller one.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=10"
-        ),
+        "kappa=0.1:mu_sigma=0.1:mu_delta=10",
         "choose a smaller one",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
+        DOUBLET,
     ),
-    Scenario(
-        (
-            "A doublet with mu_sigma is two flavours, but --quarks asks for one; leave out "
-            "flavours, or mu_sigma and mu_delta."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05:flavours=1"
-        ),
+    dynamical(
+        "A doublet with mu_sigma is two flavours, but --quarks asks for one; leave out "
+        "flavours, or mu_sigma and mu_delta.",
+        f"{DOUBLET}:flavours=1",
         "leave out flavours",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
+        DOUBLET,
     ),
-    Scenario(
-        (
-            "--mu-delta splits the masses of a doublet, which also needs the twisted mass "
-            "mu_sigma; for Wilson quarks of two masses give two tables with flavours=1."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_delta=0.05"
-        ),
+    dynamical(
+        "--mu-delta splits the masses of a doublet, which also needs the twisted mass "
+        "mu_sigma; for Wilson quarks of two masses give two tables with flavours=1.",
+        "kappa=0.1:mu_delta=0.05",
         "needs the twisted mass",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
+        DOUBLET,
     ),
-    Scenario(
-        (
-            "--{} is for two flavours of one mass, but --quarks asks for a rational function,"
-            " whose solutions conjugate gradients find all at once from 0; leave it out."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks "
-            "wilson:kappa=0.1:flavours=1:range=0.01,6:history=3:force_tolerance=1e-11"
-        ),
+    dynamical(
+        "--{} is for two flavours of one mass, but --quarks asks for a rational function,"
+        " whose solutions conjugate gradients find all at once from 0; leave it out.",
+        "wilson:kappa=0.1:flavours=1:range=0.01,6:history=3:force_tolerance=1e-11",
         "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
+        "wilson:kappa=0.1:flavours=1:range=0.01,6",
     ),
 ]
 

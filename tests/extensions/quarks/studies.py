@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.extensions.quarks.spectroscopy.correlators import (
-    MESONS as CORRELATORS,
-)
+from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     HadronCorrelators,
     read_hadron_correlators,
@@ -83,38 +81,23 @@ def read_mesons(run: Path) -> tuple[Any, Series]:
     return table, {"correlators": np.moveaxis(values, 1, 0)}
 
 
+HADRONS = {"beta": 2.2, "lattice": "6x6x6x12", "configs": 40, "separation": 10}
+HADRONS |= {"measure": "mesons:10:kappa=0.14;0.15:source=gauss:2;10:tolerance=1e-6"}
+
+EFFECTIVE = {"thermalize": 100, "beta": 2.4, "lattice": "4x4x4x12", "configs": 60, "separation": 5}
+EFFECTIVE |= {"measure": "mesons:5:kappa=0.125:source=gauss:2;10"}
+
+NAMES = ("correlators",)
+
 STUDIES = {
     "hadrons": Study(
-        "SU(2), 6³×12, β = 2.2",
-        [
-            {
-                **COMMON,
-                "beta": 2.2,
-                "lattice": "6x6x6x12",
-                "configs": 40,
-                "separation": 10,
-                "measure": "mesons:10:kappa=0.14;0.15:source=gauss:2;10:tolerance=1e-6",
-            }
-        ],
-        read_mesons,
-        of_hadrons,
-        ("correlators",),
+        "SU(2), 6³×12, β = 2.2", [{**COMMON, **HADRONS}], read_mesons, of_hadrons, NAMES
     ),
     "effective": Study(
         "SU(2), 4³×12, β = 2.4, κ = 0.125",
-        [
-            {
-                **COMMON,
-                "thermalize": 100,
-                "beta": 2.4,
-                "lattice": "4x4x4x12",
-                "configs": 60,
-                "separation": 5,
-                "measure": "mesons:5:kappa=0.125:source=gauss:2;10",
-            }
-        ],
+        [{**COMMON, **EFFECTIVE}],
         read_mesons,
         of_effective,
-        ("correlators",),
+        NAMES,
     ),
 }

@@ -5,21 +5,12 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from gauge_mc.extensions.quarks.spectroscopy.correlators import (
-    BARYONS,
-    MESONS,
-    HadronCorrelators,
-)
+from gauge_mc.extensions.quarks.spectroscopy.correlators import BARYONS, MESONS, HadronCorrelators
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_loops import autoregressive
 
-HEADER = {
-    "observable": "mesons",
-    "group": "su3",
-    "beta": "6.0",
-    "lattice": "16x16x16x32",
-    "boundary": "0,0,0,pi",
-}
+HEADER = {"observable": "mesons", "group": "su3", "beta": "6.0"}
+HEADER |= {"lattice": "16x16x16x32", "boundary": "0,0,0,pi"}
 EXTENT = 32
 
 MESON_LABELS, BARYON_LABELS = (
@@ -41,12 +32,7 @@ def cosh_correlator(
 ):
     """Return A [exp(-m t) + exp(-m (T - t))], shape (samples, T), symmetric up to its noise.
 
-    Parameters
-    ----------
-    size, growth : float
-        Relative noise, which grows as exp(growth t) up to T/2.
-    excited : float
-        Weight of a state with 2.5 times the mass.
+    It has the relative `size`, grows as exp(`growth` t) up to T/2, and excited states 2.5 m.
     """
     t = np.arange(extent)
     near = np.minimum(t, extent - t)
@@ -65,15 +51,7 @@ def exp_correlator(rng, samples, mass, extent=EXTENT, size=0.01, growth=0.1, rho
 
 
 def write_correlators(path, names, correlators, header=None):
-    """Write correlators to a table.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns between the sweep and t.
-    correlators : mapping of tuple to ndarray, shape (samples, T)
-        Values of these columns, and the correlator.
-    """
+    """Write correlators, shape (samples, T), by the values of columns between the sweep and t."""
     (samples, extent) = next(iter(correlators.values())).shape
     with Table(path, header or HEADER, ("sweep", *names, "t", "re", "im")) as table:
         for i in range(samples):
@@ -112,14 +90,8 @@ def make_mesons(rng, samples, kappas=KAPPAS, together=0.0, mus=(0.0,)):
     """Return correlators of pions, rho mesons and the axial current of known masses, by labels.
 
     With the quark mass m, m_pi^2 = 2.4 m, m_rho = 0.3 + 0.5 m_pi^2, and the PCAC mass is m.
-
-    Parameters
-    ----------
-    together : float
-        Correlation of the noise at different kappa.
-    mus : sequence of float
-        Twisted masses, which add their mean to the quark mass of the pion and the rho, but not to
-        the PCAC mass.
+    Twisted masses add their mean to m but not to the PCAC mass; `together` is the correlation of
+    the noise at different kappa.
     """
     values, t = {}, np.arange(EXTENT)
     common = {name: noise(rng, samples, EXTENT, 0.0) for name in ("pion", "rho", "axial")}

@@ -15,6 +15,7 @@ from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.extensions.quarks.test_strict import with_option
 from tests.qemu.arm import NEEDS, open_processor, processors
@@ -67,15 +68,13 @@ def test_trajectories_with_quarks_have_the_bits_of_this_machine(device):
 @processors("sve128", "sve512")
 def test_operators_and_solvers(device, rng):
     """Kernels that are not strict, against NumPy, with spinors in every storage."""
-    lattice = Lattice(8, 4, 4, 4)
-    links = random_field(lattice.extents, "su3", rng)
-    psi = reference.random_spinor(lattice.extents, 3, rng)
+    links = random_field((8, 4, 4, 4), "su3", rng)
+    psi = reference.random_spinor((8, 4, 4, 4), 3, rng)
     expected = reference.wilson(links, psi, 0.1, PHASES)
     for precision, tolerance in (("double", 2e-14), ("single", 3e-6)):
-        field = Field.from_slices(lattice, "su3", links, precision, device)
-        found = PlainWilson(field, 0.1, PHASES).apply(psi)
+        found = PlainWilson(field_of(links, device, precision), 0.1, PHASES).apply(psi)
         assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
-    field = Field.from_slices(lattice, "su3", links, "double", device)
+    field = field_of(links, device)
     for solver in SOLVERS:
         for inner in STORAGES:
             x = Wilson(field, 0.1).solve(psi, 1e-9, solver, inner=inner)
@@ -86,10 +85,8 @@ def test_operators_and_solvers(device, rng):
 @processors("sve512")
 def test_registers_that_are_parts_of_vectors(device, rng):
     """Spinors in half precision have eight lanes on this lattice."""
-    lattice = Lattice(4, 4, 4, 4)
-    links = random_field(lattice.extents, "su2", rng)
-    psi = reference.random_spinor(lattice.extents, 2, rng)
-    field = Field.from_slices(lattice, "su2", links, "double", device)
-    found = PlainWilson(field, 0.1, PHASES).apply(psi, precision="half")
+    links = random_field((4, 4, 4, 4), "su2", rng)
+    psi = reference.random_spinor((4, 4, 4, 4), 2, rng)
+    found = PlainWilson(field_of(links, device), 0.1, PHASES).apply(psi, precision="half")
     expected = reference.wilson(links, psi, 0.1, PHASES)
     assert np.abs(found - expected).max() < 3e-3 * np.abs(expected).max()

@@ -36,33 +36,21 @@ MEASUREMENTS = {
 @pytest.mark.parametrize("measure", MEASUREMENTS)
 def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path, command, measure):
     grid = ("--beta", "2.3") if command == "scan" else ()
-    said, code = call(
-        command, *TINY, *grid, "--measure", measure, "--output", tmp_path / "new" / "run"
-    )
-    assert MEASUREMENTS[measure] in said
-    assert code == 2
+    words = ("--measure", measure, "--output", tmp_path / "new" / "run")
+    said, code = call(command, *TINY, *grid, *words)
+    assert (MEASUREMENTS[measure] in said, code) == (True, 2)
     assert [*tmp_path.iterdir()] == []
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of two configurations."""
     return make_run(tmp_path_factory.mktemp("bad") / "run", lattice="4x4x4x4", configs=2)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("measure mesons RUN --mu=", "--mu is empty"),
-        ("measure mesons RUN --kappa=0.11,,0.12", "--kappa is '0.11,,0.12'"),
-        ("measure mesons RUN --kappa=1e308", "--kappa is 1e+308"),
-    ],
-)
-def test_options_are_refused_and_nothing_is_written(run, words, message):
+def test_options_are_refused_and_nothing_is_written(run):
     before = sorted(run.rglob("*"))
-    said, code = call(*[str(run) if word == "RUN" else word for word in words.split()])
-    assert message in said
-    assert code == 2
+    said, code = call("measure", "mesons", run, "--kappa=0.11,,0.12")
+    assert ("--kappa is '0.11,,0.12'" in said, code) == (True, 2)
     assert sorted(run.rglob("*")) == before
 
 
@@ -99,9 +87,7 @@ def test_a_propagator_of_another_lattice_is_named(tmp_path):
     for field in (small, large):
         propagator(field, 0.12, propagators=str(tmp_path))
     one, other = tmp_path.iterdir()
-    shutil.copy(one, other) if one.stat().st_size < other.stat().st_size else shutil.copy(
-        other, one
-    )
+    shutil.copy(*sorted((one, other), key=lambda path: path.stat().st_size))
     with pytest.raises(GaugeError, match=r"k0.12_.*\.lime does not fit: The propagator has the"):
         propagator(large, 0.12, propagators=str(tmp_path))
 
@@ -113,17 +99,10 @@ def test_a_file_of_another_kind_is_not_called_damaged(tmp_path, run):
     assert code == 69
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("CONFIGS", "--basis", "ukqcd", "--output", "out"),
-        ("CONFIG", "out", "--basis", "ukqcd", "--verify"),
-    ],
-)
-def test_options_of_configurations_are_not_for_propagators(run, tmp_path, monkeypatch, words):
+def test_options_of_configurations_are_not_for_propagators(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (config, *_) = sorted((run / "configs").iterdir())
-    names = {"CONFIGS": run / "configs", "CONFIG": config}
-    said, code = call("convert", *(names.get(word, word) for word in words))
-    assert ("--basis is for propagators" in said, code) == (True, 2), said
+    for words in ((run / "configs", "--output", "out"), (config, "out", "--verify")):
+        said, code = call("convert", *words, "--basis", "ukqcd")
+        assert ("--basis is for propagators" in said, code) == (True, 2), said
     assert [*tmp_path.iterdir()] == []

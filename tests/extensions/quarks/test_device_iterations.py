@@ -1,7 +1,5 @@
 """Iterations without the host against those in which it takes every decision."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -18,20 +16,9 @@ from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.rational import multishift
 from gauge_mc.extensions.quarks.rational import multishift as steps_ahead
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, StepsAhead, TwoPassSum
-from gauge_mc.extensions.quarks.solvers import (
-    SOLVERS,
-    Residual,
-    ResidualWatch,
-    SolverParameters,
-    solve,
-)
-from gauge_mc.extensions.quarks.solvers.krylov import BICGSTAB_COEFFICIENTS
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors import device_iterations
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
-    GRADIENT_COEFFICIENTS,
-    DeviceIterations,
-    constants_of,
-)
+from gauge_mc.extensions.quarks.vectors.device_iterations import DeviceIterations
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -60,13 +47,11 @@ class Case:
         self.values = np.reshape(vectors, shape)
 
     def source(self, parity=None):
-        """The right-hand sides."""
         return SpinorField.from_numpy(
             self.operator.field, self.values, parity=parity, fifth=self.fifth
         )
 
     def force(self):
-        """The iterations and the bytes of X and Y."""
         system = QuarkSystem(self.operator, QuarkSolver(inner=self.inner))
         own = self.values[0]
         system.phi.restore(np.array([even(one) for one in own]) if self.fifth else even(own))
@@ -74,14 +59,6 @@ class Case:
         found.check()
         vectors = system.x, system.y
         return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
-
-    def cg(self):
-        """The solutions by conjugate gradients."""
-        return self.solution("cg")
-
-    def bicgstab(self):
-        """The solutions by BiCGstab."""
-        return self.solution("bicgstab")
 
     def solution(self, solver):
         """The iterations, the number of true residuals, and the bytes of the solutions."""
@@ -128,10 +105,9 @@ class Case:
 
 
 def found(what, kind, slices, **given):
-    """The result of a method of a case."""
     case = Case(kind, slices, **given)
     try:
-        return getattr(case, what)()
+        return case.solution(what) if what in SOLVERS else getattr(case, what)()
     finally:
         case.devices.close()
 
@@ -150,7 +126,6 @@ def by_host(monkeypatch):
 
 
 def check(what, kind, by_host, divisions=DIVISIONS, **given):
-    """Check that the host finds the same on its own."""
     ahead = [found(what, kind, slices, **given) for slices in divisions]
     asked = by_host()
     assert ahead == [found(what, kind, divisions[0], **given)] * len(divisions)
@@ -220,30 +195,6 @@ def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monke
     check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
 
 
-def test_a_plateau_of_one_vector_is_none_of_all():
-    """Nor do devices halt then, but only where that of all could end."""
-    norms = np.array([1.0, 1.0])
-    request = SolverParameters(1e-9, inner="double")
-    watch, runs = ResidualWatch(request, norms, 1e-9 * norms, 10, together=True), []
-
-    class Ahead(dict):
-        """Iterations after which the first vector has a plateau, which halt before a step."""
-
-        def run(self, **rows):
-            """Take note of the limits."""
-            runs.append((rows["SINCE"], rows["MOST"].tolist(), rows["PLATEAU"]))
-            return False
-
-    kept = {"HIGHEST": norms, "LOWEST": norms, "NORM2": norms}
-    Ahead.knows_residual = False
-    ahead = Ahead(kept, SINCE=np.array([9.0, 3.0]), ITERATIONS=np.full(2, 29.0), SQUARES=4 * norms)
-    iterations, now = np.full(2, 20), norms.copy()
-    for _ in range(2):
-        watch.run_ahead(ahead, slice(None), norms > 0, norms.copy(), now, iterations)
-    assert runs == [(0, [30, 30], np.inf), (3, [36, 36], np.inf)]
-    assert now.tolist() == [2, 2]
-
-
 @pytest.mark.parametrize("most", [1, 8, 9])
 def test_numbers_of_iterations_are_limited_as_by_the_host(most, by_host):
     case, requests = Case("cpu-16", (8,)), SolverParameters(1e-9, most, inner="single")
@@ -275,74 +226,8 @@ def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
 
 
 def noted(method, results):
-    """A method whose results are kept."""
-
     def call(*given, **named):
         results.append(method(*given, **named))
         return results[-1]
 
     return call
-
-
-@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
-def test_the_host_is_asked_for_true_residuals_alone(what, monkeypatch):
-    """One for every factor of a thousand, and the last one, or one for every solution."""
-    halts = []
-    monkeypatch.setattr(DeviceIterations, "run", noted(DeviceIterations.run, halts))
-    found(what, "cpu-16", (8,))
-    assert all(halts)
-    assert 3 <= len(halts) <= 15
-
-
-def test_several_processes_or_vectors_of_replicas_are_left_to_the_host(monkeypatch):
-    case = Case("cpu-16", (8,))
-    field = case.operator.field
-    for count, fifth in ((1, None), (17, None), (2, 18)):
-        assert device_iterations.runs_ahead(SpinorField.empty(field, "double", count, 0, fifth))
-    replicas = field.repeated(2)
-    for count, fifth, runs in ((1, None, True), (2, None, False), (1, 2, False)):
-        vectors = SpinorField.empty(replicas, "double", count, 0, fifth)
-        assert device_iterations.runs_ahead(vectors) == runs
-    monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
-    assert not device_iterations.runs_ahead(case.source())
-
-
-def test_work_is_issued_where_it_was_before_after_a_launch_that_fails():
-    calls = []
-
-    class Streamed:
-        """A device that notes calls of its streams."""
-
-        has_side_stream = True
-
-        def __getattr__(self, name):
-            return lambda: calls.append(name)
-
-    def fail():
-        raise MemoryError
-
-    iterations = SimpleNamespace(slabs=[SimpleNamespace(device=Streamed())])
-    DeviceIterations.beside(iterations, [lambda: calls.append("some")], [])()
-    assert calls == ["fork", "swap_streams", "some", "swap_streams", "join"]
-    calls.clear()
-    with pytest.raises(MemoryError):
-        DeviceIterations.beside(iterations, [fail], [])()
-    assert calls == ["fork", "swap_streams", "swap_streams"]
-
-
-@pytest.mark.parametrize("kernel", [GRADIENT_COEFFICIENTS, BICGSTAB_COEFFICIENTS])
-def test_rows_of_the_state_do_not_overlap(kernel):
-    rows = constants_of(kernel)
-    kept = [rows[name] for name in ("HIGHEST", "LOWEST", "SINCE", "ITERATIONS", "NORM2")]
-    kept.append(rows["IMAGINARY"])
-    names = ["LIVE", "TARGET", "GROWN", "REDUCTION", "SLOWEST", "PLATEAU", "MOST", "SQUARES"]
-    following = [rows["NEXT"] + one for one in kept]
-    common = kept + following + [rows[name] for name in names]
-    assert sorted(common) == list(range(rows["OWN"]))
-    own = ["CURVATURES"]
-    if kernel == BICGSTAB_COEFFICIENTS:
-        own = ["ALPHAS", "OMEGAS", "SHADOWS", "PRODUCTS_WITH_T", "T_NORM2", "RHOS"]
-    ends = [*(rows[name] for name in own), rows["ROWS"]]
-    widths = [1 if name in ("CURVATURES", "T_NORM2") else 2 for name in own]
-    assert ends[0] == rows["OWN"]
-    assert np.diff(ends).tolist() == widths

@@ -48,7 +48,6 @@ def only_the_end(monkeypatch):
 
 
 def vectors_on(links, seed):
-    """Vectors with a content at the end."""
     psi = SpinorField.empty(links, links.precision, fifth=FIFTH)
     fill(psi.slabs[0], seed, psi.storage.number_bytes)
     return psi

@@ -13,13 +13,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run import measure as carried_out
 from gauge_mc.run.disk import rehearse
 from gauge_mc.run.forecast import forecast
 from gauge_mc.run.measure import measure, measurement_memory
 from gauge_mc.run.measurement_table import Ensemble
 from tests.calls import call, make_run
-from tests.conftest import SLOW_GPU
+from tests.conftest import GPU
 from tests.domain.conftest import open_group
 
 pytestmark = pytest.mark.kernels
@@ -37,8 +36,6 @@ MEASUREMENTS = {
     "clover": ("mesons", {"kappa": "0.1,0.11", "mu": "0,0.1", "csw": 1.0, **ROUGH}),
     "sources": ("mesons", {"kappa": "0.1", "source": ("gauss:0.2,2,0,0,0,0", "wall:0"), **ROUGH}),
 }
-
-FURTHER = [name for name in MEASUREMENTS if name != "residual mass"]
 
 
 def measured_peaks(devices, observable, group, precision, monkeypatch):
@@ -70,26 +67,18 @@ def without_garbage_collection():
     gc.enable()
 
 
-def forecast_and_peak(name, slices, kind, group, monkeypatch, precision="single"):
-    chosen, options = MEASUREMENTS[name]
-    observable = OBSERVABLES[chosen].for_lattice(LATTICE, **options).for_group(group)
-    devices = open_group(kind, slices)
-    found = rehearse([observable], LATTICE, group, precision, devices)
-    taken = measured_peaks(devices, observable, group, precision, monkeypatch)
-    devices.close()
-    return found, taken
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["cpu-16", SLOW_GPU])
-@pytest.mark.parametrize("slices", [(8,), pytest.param((2, 6), marks=pytest.mark.slow)], ids=str)
-@pytest.mark.parametrize(
-    "name",
-    ["residual mass", *(pytest.param(one, marks=pytest.mark.slow) for one in FURTHER)],
-)
+@pytest.mark.parametrize("kind", ["cpu-16", GPU])
+@pytest.mark.parametrize("slices", [(8,), (2, 6)], ids=str)
+@pytest.mark.parametrize("name", MEASUREMENTS)
 def test_the_forecast_is_what_is_taken(name, slices, kind, monkeypatch):
     """On one device and on two, apart from coefficients and, on a GPU, counters of kernels."""
-    found, taken = forecast_and_peak(name, slices, kind, "su2", monkeypatch)
+    chosen, options = MEASUREMENTS[name]
+    observable = OBSERVABLES[chosen].for_lattice(LATTICE, **options).for_group("su2")
+    devices = open_group(kind, slices)
+    found = rehearse([observable], LATTICE, "su2", "single", devices)
+    taken = measured_peaks(devices, observable, "su2", "single", monkeypatch)
+    devices.close()
     small = 2**10 if kind.startswith("cpu") else 2**14
     assert all(0 <= real - said <= small for said, real in zip(found, taken, strict=True))
 
@@ -180,10 +169,3 @@ def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monke
         generate(**values, progress=False)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need "):
         forecast(values)
-
-
-@pytest.mark.slow
-def test_the_start_says_much_memory(run, monkeypatch, capsys):
-    monkeypatch.setattr(carried_out, "SAID", 10**5)
-    measure(run, "residual-mass", quark=WALLS, backend="cpu", **ROUGH)
-    assert "\nmemory: " in capsys.readouterr().out

@@ -5,20 +5,12 @@ import pytest
 
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
-from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import OPERATORS
-from gauge_mc.extensions.quarks.overlap import sign_function
-from gauge_mc.extensions.quarks.overlap import solver as overlap_solver
-from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.rational import multishift as relaxation
-from gauge_mc.extensions.quarks.rational.rational_functions import degree_for
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, random_field
@@ -30,10 +22,7 @@ TOLERANCE = 1e-10
 
 
 def operator_on(links, masses=MASSES, devices=None, **options):
-    group = f"su{links.shape[-1]}"
-    extents = links.shape[3::-1]
-    devices = devices or open_device(threads=1)
-    field = Field.from_slices(Lattice(*extents), group, links, "double", devices)
+    field = field_of(links, devices or open_device(threads=1))
     chosen = {"rho": RHO, "accuracy": 1e-11, "modes": 8, "boundary": PHASES, **options}
     return OPERATORS["overlap"](field, masses, **chosen)
 
@@ -92,34 +81,6 @@ def test_propagators_of_all_masses_are_those_of_the_dense_operator(found, kernel
         allowed = 4 * TOLERANCE / max(lowest, mass) * np.sqrt(column.size)
         assert np.abs(column - s).max() < allowed
     assert (found.residuals <= TOLERANCE).all()
-
-
-@pytest.mark.slow
-def test_chiral_symmetry_is_exact_at_the_mass_0(found, operator, kernel):
-    """S at the mass 0 anticommutes with gamma_5; with the contact term it does not."""
-    massless = columns_of(found)[0]
-    five = np.tile(np.repeat([1, 1, -1, -1], 2), LATTICE.sites)
-    size = np.abs(massless).max()
-    both = five[:, None] * massless + massless * five[:8]
-    assert np.abs(both).max() < 1e-8 * size
-    contact = np.zeros_like(massless)
-    contact[8 * 21 : 8 * 22] = np.eye(8) / (2 * RHO)
-    with_contact = massless + contact
-    broken = five[:, None] * with_contact + with_contact * five[:8]
-    assert np.abs(broken).max() == pytest.approx(1 / RHO, rel=1e-6)
-
-
-@pytest.mark.slow
-def test_propagators_are_gamma_5_hermitian(operator):
-    """S(0, y) = gamma_5 S(y, 0)^dagger gamma_5."""
-    sites, request = (0, 21), SolverParameters(TOLERANCE)
-    parts = {}
-    for site in sites:
-        quark = columns_of(operator.propagators(point(operator.field, site), request))[1]
-        parts[site] = quark
-    forth, back = parts[0][8 * 21 : 8 * 22], parts[21][:8]
-    five = np.diag(np.repeat([1, 1, -1, -1], 2))
-    assert np.abs(back - five @ forth.conj().T @ five).max() < 1e-8 * np.abs(back).max()
 
 
 @pytest.mark.slow
@@ -187,7 +148,7 @@ def test_the_true_residual_decides(links, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("approximation", [None, pytest.param("zolotarev", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("approximation", [None, "zolotarev"])
 def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     """The sign function of an iteration gets cheaper, and the true residual needs no correction."""
     quarks = operator_on(links, (0.2, 0.5), accuracy=1e-9, modes=4, approximation=approximation)
@@ -206,69 +167,6 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     ]
     assert np.abs(differences).max() < 1e-7
     assert quarks.overlap.sign.error_bound <= 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("looser", [overlap_solver.LOOSER, 1e3])
-def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
-    """A and its error stay positive, or else the iteration starts again with the smallest ones.
-
-    If errors may be as large as residuals allow and a tenth of the target, no iteration converges
-    here.
-    """
-    monkeypatch.setattr(overlap_solver, "LOOSER", looser)
-    monkeypatch.setattr(relaxation, "SAFETY", 0.1)
-    links = cold_field((2, 2, 2, 24), "su2")
-    quarks = operator_on(links, (0.03,), modes=0, boundary=-1, accuracy=1e-6)
-    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:1])
-    sign, steps, most = quarks.overlap.sign.approximation, [], []
-    for relaxed in (False, True):
-        before = sign.steps
-        found = quarks.overlap.solve_all(source, (0.03,), 1e-2, 50, relaxed=relaxed)
-        steps.append(sign.steps - before)
-        most.append(found.iterations)
-        assert found.residuals.max() <= 1e-2
-        assert found.updates == 0
-    assert most[0] == most[1]
-    assert (steps[1] < steps[0]) == (looser < 1)
-
-
-@pytest.mark.slow
-def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
-    """The sign with an allowed error has one that is not far below it, and is then as before."""
-    sign = operator_on(links, accuracy=1e-8, modes=4).overlap.sign
-    exact, colours = reference.sign(kernel), 2
-    psi = dirac.random_spinor(LATTICE.extents, colours, np.random.default_rng(2))
-    source = SpinorField.from_numpy(sign.operator.prepared.operator.field, psi)
-    target = source.like()
-    apply = sign.apply(target, source)
-    for error in (1e-2, 1e-5, 0.0):
-        sign.allow(error)
-        apply()
-        off = np.linalg.norm(target.to_numpy().ravel() - exact @ psi.ravel()) / np.linalg.norm(psi)
-        assert off <= max(error, sign.error_bound)
-        assert off > error / 100
-
-
-@pytest.mark.parametrize(("error", "single"), [(1e-3, True), (3e-7, False), (0.0, False)])
-def test_loose_polynomials_are_in_single_precision(error, single, links, best_device, monkeypatch):
-    """Rounding errors are there where they are allowed, and below what is assumed of them."""
-    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
-    overlap = Overlap(field, 1.4, accuracy=1e-8, modes=4, approximation="polynomial")
-    found = []
-    for rounding in (sign_function.SINGLE_ROUNDING, np.inf):
-        monkeypatch.setattr(sign_function, "SINGLE_ROUNDING", rounding)
-        source = random_vector(SpinorField.empty(field))
-        target = source.like()
-        overlap.sign.allow(error)
-        overlap.sign.apply(target, source)()
-        found.append(target.to_numpy())
-    off = np.linalg.norm(found[0] - found[1]) / np.linalg.norm(found[1])
-    if not single:
-        assert off == 0
-        return
-    degree = degree_for((overlap.kernel_modes.edge / overlap.kernel_modes.norm) ** 2, error)
-    assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
 @pytest.mark.longer
@@ -292,55 +190,21 @@ def test_vectors_that_are_solved_for_at_once(links, best_device):
 
 
 @pytest.mark.slow
-def test_corrections(links, monkeypatch):
-    """Only vectors that need it are corrected, and with exact products if others do not suffice."""
-    quarks = operator_on(links, (0.3,), accuracy=1e-3, modes=4)
-    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:2])
-    request = SolverParameters(1e-2)
-    solver = overlap_solver.OverlapSolver(quarks.overlap, source, quarks.masses, request)
-    solver.b.copy(source)
-    residuals, add, seen, said = solver._residuals, solver._add, [], [1.0, 0.9]
-
-    def not_better(mass):
-        found = residuals(mass)
-        return np.array([said.pop(0), 0.0]) if said else found
-
-    def watched(masses, tolerance, looser):
-        seen.append((looser, norms_of(solver._rest)))
-        add(masses, tolerance, looser)
-
-    monkeypatch.setattr(solver, "_residuals", not_better)
-    monkeypatch.setattr(solver, "_add", watched)
-    solver.solve()
-    assert solver.updates == 2
-    errors, norms = zip(*seen, strict=True)
-    assert errors == (overlap_solver.LOOSER, overlap_solver.LOOSER, 0)
-    assert norms[0] == pytest.approx([1, 1])
-    assert all(one[0] > 0 == one[1] for one in norms[1:])
-
-
-@pytest.mark.slow
-def test_a_residual_that_is_out_of_reach(operator):
+def test_what_does_not_converge(operator):
     with pytest.raises(ConvergenceError, match=r"does not become smaller"):
         operator.overlap.solve_all(point(operator.field), (0.6,), 3e-16)
-
-
-@pytest.mark.slow
-def test_too_few_iterations(operator):
     with pytest.raises(ConvergenceError, match="within 3 iterations"):
         operator.propagators(point(operator.field), SolverParameters(1e-8, 3))
 
 
 @pytest.mark.slow
 def test_same_bytes_on_several_slabs(links):
-    found = []
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
+
+    def calculate(devices):
         quarks = operator_on(links, (0.2, 0.5), devices, accuracy=1e-2, modes=2)
-        solution = quarks.propagators(point(quarks.field), SolverParameters(1e-2))
-        found.append(np.array(columns_of(solution)))
-        devices.close()
-    assert np.array_equal(*found)
+        return columns_of(quarks.propagators(point(quarks.field), SolverParameters(1e-2)))
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)
 
 
 def test_the_record_says_how_good_the_sign_is(operator, kernel):
@@ -354,9 +218,3 @@ def test_the_record_says_how_good_the_sign_is(operator, kernel):
     assert record["bound"] <= 1e-11
     assert 0 < record["squared"] < 2.1e-11
     assert 0 < record["relation"] < 2.1e-11
-
-
-@pytest.mark.parametrize("masses", [(), (-0.1,), (0.1, 2 * RHO)])
-def test_masses_that_are_refused(masses, links):
-    with pytest.raises(UsageError, match="from 0 to below 2 rho"):
-        operator_on(links, masses)

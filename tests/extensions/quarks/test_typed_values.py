@@ -4,9 +4,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.operators import OPERATORS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run.cards import _property
 from gauge_mc.run.parameters import Parameters
 
 LATTICE = Lattice(4, 4, 4, 8)
@@ -40,33 +38,6 @@ def test_options_take_numbers_as_well_as_text(text, typed):
 def test_other_values_are_refused(options, sentence):
     with pytest.raises(UsageError, match=sentence):
         OBSERVABLES["mesons"].for_lattice(LATTICE, **options)
-
-
-def test_ranges_state_whether_their_ends_are_allowed():
-    """A Dirac operator accepts the ends of a parameter if the declaration of it does."""
-    open_ended = []
-    for operator in OPERATORS.values():
-        for one in operator.parameters:
-            for end in (one.least, one.most):
-                if one.kind is float and end in (0, 2):
-                    refused = [_refusal(one.checked, end)]
-                    refused.append(_refusal(operator.check_parameters, **{one.name: end}))
-                    if one.inside:
-                        assert all("which are not allowed themselves" in said for said in refused)
-                        open_ended.append(one.name)
-                    elif one.name != "b":  # one of b and c at least is above 0
-                        assert refused == ["", ""]
-    assert set(open_ended) == {"m5", "rho"}
-    schema = _property(next(one for one in OPERATORS["overlap"].parameters if one.name == "rho"))
-    assert (schema["exclusiveMinimum"], schema["exclusiveMaximum"]) == (0, 2)
-
-
-def _refusal(check, *values, **named):
-    try:
-        check(*values, **named)
-    except UsageError as error:
-        return str(error)
-    return ""
 
 
 def test_names_are_taken_in_any_case():

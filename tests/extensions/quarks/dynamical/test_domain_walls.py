@@ -11,17 +11,25 @@ from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.terms import TermLinks
-from tests.domain.conftest import GPUS, open_group
-from tests.extensions.quarks.dynamical.weights import check_weights
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.dynamical.weights import (
+    QuarksOnLinks,
+    check_rate,
+    check_trajectories,
+    check_weights,
+    difference,
+    direction,
+    near_one,
+)
+from tests.extensions.quarks.links import check_divisions
 from tests.extensions.quarks.reference import wall_actions as reference
-from tests.reference.fields import dagger, random_field, trace
+from tests.reference.fields import dagger, random_field
 from tests.reference.flow import algebra, exponential
-from tests.reference.molecular_dynamics import derivative, rates
-from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.reference.molecular_dynamics import derivative
+from tests.updates.monomials.trajectories import OneChain
 
 PHASES = (1, 1, np.exp(-0.4j * np.pi), -1)
 HEIGHT = 1.7
-LATTICE = Lattice(2, 4, 2, 2)
 EXACT = "inner=double:force_tolerance=1e-13:action_tolerance=1e-14"
 
 KINDS = {
@@ -38,27 +46,20 @@ WEIGHTS = 100
 """Number of fields of pseudofermions over which weights are averaged."""
 
 
-class Walls:
+class Walls(QuarksOnLinks):
     """A monomial on random links, as a user asks for it, and its action in NumPy."""
 
-    def __init__(self, links, device, kind, masses=(0.1, 1.0), lattice=LATTICE, solver=EXACT):
+    def __init__(self, links, device, kind, masses=(0.1, 1.0), solver=EXACT):
         extent, others = KINDS[kind]
         words = [f"domain-wall:ls={extent}", f"m5={HEIGHT}", f"m={masses[0]}", solver]
-        words += [f"{name}={value}" for name, value in others.items()]
-        words += ["boundary=0,0,-0.4,1"]
+        words += [*(f"{name}={value}" for name, value in others.items()), "boundary=0,0,-0.4,1"]
         heavier = "/".join(f"m={one}" for one in masses[1:] if one < 1)
         words += [f"heavier={heavier}"] if heavier else []
-        self.field = Field.from_slices(lattice, f"su{links.shape[-1]}", links, "double", device)
-        self.links = TermLinks(self.field)
-        quarks = DynamicalQuarks.several(":".join(word for word in words if word))
-        self.terms = quark_terms(quarks, 1)
-        self.monomial = OneChain(self.terms[0].make(self.links))
-        self.random = Random.for_field(self.field, seed=3)
-        self.random.step = 1
+        terms = quark_terms(DynamicalQuarks.several(":".join(words)), 1)
+        super().__init__(links, device, terms[0].make)
         self.quarks = [reference_quark(kind, mass) for mass in masses]
 
     def draw(self):
-        """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
         term = self.monomial.term
         phi = (term.phi if isinstance(term, RationalRatio) else term._phi).to_numpy()[0]
@@ -67,20 +68,8 @@ class Walls:
         kept[where] = phi.reshape(-1)[where]
         return kept.reshape(phi.shape)
 
-    def action(self):
-        """The value of the action on the links now."""
-        self.links.take(self.field)
-        return float(self.monomial.action())
-
-    def force(self, size=0.25):
-        """The force, from a kick."""
-        momenta = empty_momenta(self.field)
-        self.monomial.kick(momenta, size)
-        return matrices(self.field, momenta) / size
-
 
 def reference_quark(kind, mass):
-    """The parameters in NumPy."""
     extent, others = KINDS[kind]
     others = dict(others)
     if ends := others.pop("optimal", None):
@@ -88,148 +77,72 @@ def reference_quark(kind, mass):
     return reference.WallQuark(mass, extent, HEIGHT, PHASES, others)
 
 
-def direction(links, rng):
-    """A random direction of every link."""
-    noise = rng.normal(size=(2, *links.shape))
-    towards = algebra(noise[0] + 1j * noise[1])
-    return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
-
-
 @pytest.mark.longer
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("masses", [(0.1, 1.0), (0.1, 0.4)], ids=["Pauli-Villars", "ratio"])
 def test_the_force_is_the_derivative_of_the_action(masses, kind, rng, best_device):
     """In extended precision, for the determinant of D5 with kappa K^-1 and weights left out."""
-    links = random_field(LATTICE.extents, "su2", rng)
+    links = random_field((2, 4, 2, 2), "su2", rng)
     walls = Walls(links, best_device, kind, masses)
     phi = walls.draw()
     drawn = float(walls.monomial.drawn)
     assert drawn == pytest.approx(walls.action(), rel=1e-12)
     assert drawn == pytest.approx(float(reference.ratio(links, phi, *walls.quarks)), rel=1e-12)
-    force, towards = walls.force(), direction(links, rng)
-    wide = phi.astype(np.clongdouble)
+    towards, wide = direction(links, rng), phi.astype(np.clongdouble)
     expected = derivative(lambda u: reference.ratio(u, wide, *walls.quarks), links, towards)
-    changes = rates(force, towards)
-    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
-    assert abs(expected) > 1e-3 * np.abs(changes).sum()
+    check_rate(walls.kick()[1], towards, expected)
 
 
 @pytest.mark.longer
 @pytest.mark.parametrize("kind", ["shamir", pytest.param("optimal", marks=pytest.mark.slow)])
 def test_the_force_of_one_flavour_is_the_derivative_of_its_action(kind, rng, best_device):
     """With roots of dense matrices in double precision."""
-    lattice = Lattice(2, 2, 2, 2)
-    links = random_field(lattice.extents, "su2", rng)
-    walls = Walls(links, best_device, kind, lattice=lattice, solver=f"{EXACT}:flavours=1")
+    links = random_field((2, 2, 2, 2), "su2", rng)
+    walls = Walls(links, best_device, kind, solver=f"{EXACT}:flavours=1")
     phi = walls.draw()
     value = reference.root_ratio(links, phi, *walls.quarks)
     assert float(walls.monomial.drawn) == pytest.approx(value, rel=1e-10)
     assert walls.action() == pytest.approx(value, rel=1e-10)
-    force, towards = walls.force(), direction(links, rng)
-    # Differences of eighth order; rounding leaves 1e-14 of the action / step.
-    step, numbers = 0.02, {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
-    shifted = {
-        k: reference.root_ratio(exponential(k * step * towards) @ links, phi, *walls.quarks)
-        for k in range(-4, 5)
-    }
-    expected = sum(w * (shifted[k] - shifted[-k]) for k, w in numbers.items()) / step
-    changes = rates(force, towards)
-    assert abs(changes.sum() - expected) < 1e-10 * np.abs(changes).sum()
-    assert abs(expected) > 1e-3 * np.abs(changes).sum()
-
-
-@pytest.mark.longer
-def test_the_matrix_is_that_of_its_application(rng):
-    links = random_field((2, 2, 2, 2), "su3", rng)
-    quark = reference_quark("optimal", 0.1)
-    noise = rng.normal(size=(2, 4, 2, 2, 2, 2, 4, 3))
-    phi, where = noise[0] + 1j * noise[1], reference.even_numbers(noise[0])
-    even = np.zeros(phi.size, complex)
-    even[where] = phi.reshape(-1)[where]
-    found = quark.matrix(links) @ even[where]
-    expected = quark.reduced(links, even.reshape(phi.shape)).reshape(-1)[where]
-    assert np.abs(found - expected).max() < 1e-13 * np.abs(expected).max()
-
-
-@pytest.mark.longer
-@pytest.mark.parametrize("kind", KINDS)
-def test_determinants_are_those_of_the_operators_but_for_constants(kind, rng):
-    """Those of D5 are positive if its extent is even, because gamma_5 R D5 is then hermitian."""
-    quarks = [reference_quark(kind, mass) for mass in (0.1, 1.0)]
-    found = []
-    for _ in range(2):
-        links = random_field((2, 2, 2, 2), "su2", rng)
-        (phase, light), (other, heavy) = (one.log_determinant(links) for one in quarks)
-        if quarks[0].extent % 2 == 0:
-            assert abs(phase - 1) + abs(other - 1) < 1e-10
-        reduced = [np.linalg.slogdet(one.matrix(links))[1] for one in quarks]
-        found.append((light - heavy, reduced[0] - reduced[1]))
-    (first, reduced), (second, again) = found
-    assert abs(second - first) > 0.01
-    assert again - reduced == pytest.approx(second - first, abs=1e-10)
+    towards = direction(links, rng)
+    expected = difference(lambda u: reference.root_ratio(u, phi, *walls.quarks), links, towards)
+    check_rate(walls.kick()[1], towards, expected, 1e-10)
 
 
 @pytest.mark.longer
 @pytest.mark.parametrize(
-    ("kind", "flavours"),
-    [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)],
+    ("kind", "flavours"), [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)]
 )
 def test_weights_of_pseudofermions_are_determinants(kind, flavours, rng, best_device):
     """<exp(S(U) - S(U'))> over phi drawn for U is the ratio of |det D5(m) / det D5(1)|^N_f."""
-    lattice = Lattice(2, 2, 2, 2)
-    links = random_field(lattice.extents, "su2", rng)
-    words = f"flavours={flavours}"
-    walls = Walls(links, best_device, kind, lattice=lattice, solver=words)
+    links = random_field((2, 2, 2, 2), "su2", rng)
+    walls = Walls(links, best_device, kind, solver=f"flavours={flavours}")
     moved = exponential(0.04 * algebra(dagger(links))) @ links  # towards 1
     logs = []
     for u in (links, moved):
         (_, light), (_, heavy) = (one.log_determinant(u) for one in walls.quarks)
         logs.append(flavours * (light - heavy))
-    check_weights(walls, moved, logs, walls.quarks[0].extent * 4 * 2 * lattice.sites // 2, WEIGHTS)
+    check_weights(walls, moved, logs, walls.quarks[0].extent * 4 * 2 * 16 // 2, WEIGHTS)
 
 
 @pytest.mark.longer
 @pytest.mark.parametrize("kind", ["moebius", "optimal"])
 def test_trajectories_are_reversible_and_of_second_order(kind, rng, best_device):
-    lattice = Lattice(4, 2, 2, 4)
-    noise = rng.normal(size=(2, *random_field(lattice.extents, "su2", rng).shape))
-    links = exponential(0.3 * algebra(noise[0] + 1j * noise[1]))
-    walls = Walls(links, best_device, kind, (0.1, 1.0), lattice, f"force_tolerance={TOLERANCE}")
-    walls.draw()
-    changes, fine = [], 12
-    for steps in (fine // 2, fine):
-        walls.field.copy(Field.from_slices(lattice, "su2", links, "double", best_device))
-        walls.field.exchange_halo()
-        trajectory = Trajectory(walls.links, walls.field, walls.monomial, walls.random)
-        kinetic, before = trajectory.kinetic, trajectory.action()
-        trajectory.leapfrog(0.8, steps)
-        changes.append(trajectory.kinetic.minus(kinetic) + trajectory.action().minus(before))
-    assert abs(changes[1]) > 1e-4
-    assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
-    assert np.abs(walls.field.to_numpy() - links).max() > 0.1
-    trajectory.leapfrog(-0.8, fine)
-    assert np.abs(walls.field.to_numpy() - links).max() < TOLERANCE
-    assert abs(trajectory.kinetic.minus(kinetic)) < TOLERANCE * float(kinetic)
+    links = near_one(Lattice(4, 2, 2, 4), 2, rng)
+    walls = Walls(links, best_device, kind, solver=f"force_tolerance={TOLERANCE}")
+    assert check_trajectories(walls, links, 12, TOLERANCE) < TOLERANCE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("flavours", [1, 2])
 def test_slabs_give_the_same_bytes(flavours, kind, rng):
-    lattice = Lattice(4, 2, 2, 6)
-    links, found = random_field(lattice.extents, "su2", rng), []
-    for slices in ((6,), (2, 4)):
-        devices = open_group(kind, slices)
-        words = f"force_tolerance=1e-5:flavours={flavours}"
-        walls = Walls(links, devices, "optimal", (0.1, 1.0), lattice, words)
-        phi = walls.draw()
-        begin = walls.monomial.drawn.parts
-        trajectory = Trajectory(walls.links, walls.field, walls.monomial, walls.random)
-        trajectory.leapfrog(0.2, 2)
-        parts = (phi, begin, trajectory.action().parts, walls.field.to_numpy())
-        found.append([one.tobytes() for one in parts])
-        devices.close()
-    assert found[0] == found[1]
+    links = random_field((4, 2, 2, 6), "su2", rng)
+    words = f"force_tolerance=1e-5:flavours={flavours}"
+
+    def calculate(devices):
+        return Walls(links, devices, "optimal", solver=words).short_trajectory()
+
+    check_divisions(kind, [(6,), (2, 4)], calculate)
 
 
 @pytest.mark.slow

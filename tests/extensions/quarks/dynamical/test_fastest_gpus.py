@@ -3,23 +3,19 @@
 import numpy as np
 import pytest
 
-from gauge_mc import generate
-from gauge_mc.algorithms import Algorithm, parse
+from gauge_mc.algorithms import parse
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.extensions.quarks.dynamical import flavours as module
 from gauge_mc.extensions.quarks.dynamical.flavours import fastest_gpus, solver_seconds
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.run.parameters import Parameters
-from tests.domain.conftest import open_group
 
 QUARKS = parse("hmc:quarks=kappa=0.13")
 
 
 def parameters(lattice=(4, 4, 4, 8), algorithm=QUARKS, **given):
-    """Those of a run with quarks."""
     own = {"group": "su3", "beta": 5.6, "precision": "double", "seed": 1}
     return Parameters(**own, lattice=Lattice(*lattice), algorithm=algorithm, **given)
 
@@ -31,7 +27,6 @@ class Gpu(CpuDevice):
 
 
 def group(count, kind=Gpu, **given):
-    """A group of so many devices."""
     return DeviceGroup(tuple(kind(1) for _ in range(count)), **given)
 
 
@@ -62,16 +57,6 @@ def test_the_fastest_number_is_taken(times):
     assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == (devices, "")
 
 
-def test_the_algorithm_knows_the_devices_of_its_terms(times):
-    times[0].update({1: 1e-3, 2: 2e-3})
-    devices, asked = group(2), parameters()
-    assert asked.algorithm.fastest_devices(devices, asked) == fastest_gpus(devices, asked)
-    assert times[1] == [1, 2, 1, 2]
-    glue = parameters(algorithm=parse("hmc"))
-    assert glue.algorithm.fastest_devices(devices, glue) == (devices, "")
-    assert len(times[1]) == 4
-
-
 @pytest.mark.parametrize(
     ("devices", "asked"),
     [
@@ -96,34 +81,3 @@ def test_gpus_with_too_little_memory_are_not_taken(monkeypatch):
     monkeypatch.setattr(module, "QuarkSystem", refused)
     assert solver_seconds(group(1), parameters()) == np.inf
     assert fastest_gpus(devices := group(2), parameters()) == (devices, "")
-
-
-def test_a_run_that_is_complete_tries_nothing(monkeypatch, tmp_path):
-    tried = []
-
-    def chosen(algorithm, devices, asked):
-        tried.append(asked)
-        return devices, ""
-
-    monkeypatch.setattr(Algorithm, "fastest_devices", chosen)
-    run = {"group": "su2", "lattice": "4x4x4x4", "configs": 1, "thermalize": 0, "beta": 2.5}
-    for _ in range(2):
-        generate(run, output=tmp_path / "run", devices="cpu:1", threads=1, progress=False)
-    assert len(tried) == 1
-
-
-@pytest.mark.parametrize("slices", [(8,), (4, 4)])
-def test_a_solution_is_timed(slices, monkeypatch):
-    """From the fastest of several with few iterations, and of several with more."""
-    clock = iter(np.cumsum([0, 9, 1, 7, 1, 2, 1, 3, 1, 9, 1, 12, 1, 5, 1, 6]).tolist())
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
-    numbers, solve = [], QuarkSystem.solve
-    monkeypatch.setattr(
-        QuarkSystem, "solve", lambda *given: numbers.append(solve(*given)) or numbers[-1]
-    )
-    devices = open_group("cpu-16", slices)
-    found = solver_seconds(devices, parameters())
-    few, many = (one.iterations.max() for one in (numbers[0], numbers[-1]))
-    assert 10 < few + 10 < many < module.TRIAL_ITERATIONS
-    assert found == pytest.approx(5 + 3 / (many - few) * (module.TRIAL_ITERATIONS - many))
-    devices.close()

@@ -74,13 +74,6 @@ def test_trajectories_with_failed_solvers_have_no_energy(tmp_path):
 
 
 @pytest.mark.slow
-def test_forces_and_iterations_of_quarks_are_drawn(tmp_path):
-    find_plot("hmc").draw([write_quarks(tmp_path / "run", failed=(3,))], tmp_path / "quarks.svg")
-    text = (tmp_path / "quarks.svg").read_text()
-    assert text.count('id="axes_') == 6
-
-
-@pytest.mark.slow
 def test_ends_of_the_spectrum_are_drawn_where_there_are_any(tmp_path):
     run = write_quarks(tmp_path / "run", forces={"quarks1": (0.5, 90)})
     path = run / "hmc.csv"

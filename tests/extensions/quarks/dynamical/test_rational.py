@@ -5,63 +5,62 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gauge_mc import open_device_group
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational, default_ends
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.operators import PlainWilson
-from gauge_mc.fields.field import Field
-from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.terms import TermLinks
-from tests.extensions.quarks.dynamical.weights import check_weights
+from tests.extensions.quarks.dynamical.weights import (
+    QuarksOnLinks,
+    check_rate,
+    check_trajectories,
+    check_weights,
+    difference,
+    direction,
+)
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference.pseudofermions import even, even_sites
-from tests.reference.fields import random_field, trace
+from tests.reference.fields import random_field
 from tests.reference.flow import algebra, exponential
-from tests.reference.molecular_dynamics import rates
-from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
 
 LATTICE = Lattice(2, 4, 2, 2)
 PHASES = (1, np.exp(0.4j), 1, -1)
 KAPPA = 0.12
 ENDS = (0.01, 4.0)
 EXACT = QuarkSolver(inner="double", force_tolerance=1e-13, action_tolerance=1e-14)
-CASES = {"wilson": {}, "clover": {"csw": 1.3}, "twisted mass": {"mu": 0.2}}
-NAMES = {"wilson": "wilson", "clover": "wilson-clover", "twisted mass": "twisted-mass"}
+CASES = {
+    "wilson": ("wilson", {}),
+    "clover": ("wilson-clover", {"csw": 1.3}),
+    "twisted mass": ("twisted-mass", {"mu": 0.2}),
+}
 
 WEIGHTS = 40
 """Number of fields of pseudofermions over which weights are averaged."""
 
 
-class Quarks:
+class Quarks(QuarksOnLinks):
     """A rational monomial on some links."""
 
-    def __init__(self, links, device, case="wilson", solver=EXACT, lattice=LATTICE, **options):
-        self.field = Field.from_slices(lattice, "su3", links, "double", device)
-        self.links = TermLinks(self.field)
-        operator = operator_on(self.links, NAMES[case], KAPPA, PHASES, **CASES[case])
-        self.monomial = OneChain(Rational(operator, solver, 0, **{"ends": ENDS, **options}))
-        self.random = Random.for_field(self.field, seed=3)
-        self.random.step = 1
+    def __init__(self, links, device, case="wilson", solver=EXACT, **options):
+        def make(on):
+            name, values = CASES[case]
+            operator = operator_on(on, name, KAPPA, PHASES, **values)
+            return Rational(operator, solver, 0, **{"ends": ENDS, **options})
+
+        super().__init__(links, device, make)
 
     def draw(self):
-        """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
         return even(self.monomial.term.phi.to_numpy()[0])
-
-    def action(self):
-        """The value of the action on the links now."""
-        self.links.take(self.field)
-        return float(self.monomial.action())
 
 
 def normal_matrix(links, case):
     """Mh Mh^dagger on the even sites."""
     is_even = even_sites(links)
-    inverse = np.linalg.inv(dirac.dense(links, KAPPA, PHASES, **CASES[case]))
+    inverse = np.linalg.inv(dirac.dense(links, KAPPA, PHASES, **CASES[case][1]))
     mh = np.linalg.inv(inverse[np.ix_(is_even, is_even)])
     return mh @ mh.conj().T
 
@@ -71,13 +70,6 @@ def power_action(links, phi, case, power):
     values, vectors = np.linalg.eigh(normal_matrix(links, case))
     parts = vectors.conj().T @ phi.reshape(-1)[even_sites(links)]
     return float((values**power * np.abs(parts) ** 2).sum())
-
-
-def direction(links, rng):
-    """A random element of the algebra of size 1 for every link."""
-    noise = rng.normal(size=(2, *links.shape))
-    towards = algebra(noise[0] + 1j * noise[1])
-    return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
 
 
 @pytest.mark.first_quick
@@ -90,22 +82,9 @@ def test_action_and_force_of_a_power_of_a_dense_matrix(case, flavours, best_devi
     value = power_action(links, phi, case, -flavours / 2)
     assert float(quarks.monomial.drawn) == pytest.approx(value, rel=1e-10)
     assert quarks.action() == pytest.approx(value, rel=1e-10)
-
-    momenta = empty_momenta(quarks.field)
-    quarks.monomial.kick(momenta, 0.25)
-    force = matrices(quarks.field, momenta) / 0.25
     towards = direction(links, rng)
-    changes = rates(force, towards)
-
-    def action(step):
-        moved = exponential(step * towards) @ links
-        return power_action(moved, phi, case, -flavours / 2)
-
-    # The derivative from differences of eighth order; rounding leaves 1e-15 of the action / step.
-    step, numbers = 0.02, {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
-    expected = sum(w * (action(k * step) - action(-k * step)) for k, w in numbers.items()) / step
-    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
-    assert abs(expected) > 1e-3 * np.abs(changes).sum()
+    expected = difference(lambda u: power_action(u, phi, case, -flavours / 2), links, towards)
+    check_rate(quarks.kick()[1], towards, expected)
 
 
 def test_poles_in_several_launches_exert_the_force_of_all(rng):
@@ -115,14 +94,8 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
         solver = QuarkSolver(inner="double", force_tolerance=tolerance)
         quarks = Quarks(links, CpuDevice(1), solver=solver)
         quarks.draw()
-        momenta = empty_momenta(quarks.field)
-        quarks.monomial.kick(momenta, 1.0)
-        found.append(
-            (
-                len(quarks.monomial.term.powers.force_function.shifts),
-                matrices(quarks.field, momenta),
-            )
-        )
+        poles = len(quarks.monomial.term.powers.force_function.shifts)
+        found.append((poles, quarks.kick(1.0)[1]))
     (many, force), (few, rough) = found
     assert many > 12 > few
     assert 1e-9 < np.abs(force - rough).max() / np.abs(force).max() < 1e-2
@@ -131,21 +104,18 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
 @pytest.mark.longer
 def test_weights_are_determinants(best_device, rng):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is |det Mh(U') / det Mh(U)|."""
-    lattice = Lattice(2, 2, 2, 2)
-    links = random_field(lattice.extents, "su3", rng)
+    links = random_field((2, 2, 2, 2), "su3", rng)
     moved = exponential(0.12 * direction(links, rng)) @ links
-    solver = QuarkSolver()
-    quarks = Quarks(links, best_device, solver=solver, lattice=lattice)
+    quarks = Quarks(links, best_device, solver=QuarkSolver())
     logs = [np.linalg.slogdet(normal_matrix(u, "wilson"))[1] / 2 for u in (links, moved)]
-    check_weights(quarks, moved, logs, 4 * 3 * lattice.sites // 2, WEIGHTS)
+    check_weights(quarks, moved, logs, 4 * 3 * 16 // 2, WEIGHTS)
 
 
 @pytest.mark.slow
 def test_the_distribution_of_pseudofermions(rng):
     """Their covariance is (Mh Mh^dagger)^(1/2), if the eigenvectors are rotated away."""
-    lattice = Lattice(2, 2, 2, 2)
-    links = random_field(lattice.extents, "su3", rng)
-    quarks = Quarks(links, CpuDevice(1), lattice=lattice, solver=QuarkSolver())
+    links = random_field((2, 2, 2, 2), "su3", rng)
+    quarks = Quarks(links, CpuDevice(1), solver=QuarkSolver())
     values, vectors = np.linalg.eigh(normal_matrix(links, "wilson"))
     parts = []
     for quarks.random.step in range(1, 201):
@@ -160,40 +130,22 @@ def test_the_distribution_of_pseudofermions(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_slabs_give_the_same_bytes(inner, rng):
-    lattice = Lattice(4, 2, 4, 6)
-    links, found = random_field(lattice.extents, "su3", rng), []
+    links = random_field((4, 2, 4, 6), "su3", rng)
     solver = QuarkSolver(inner=inner, force_tolerance=1e-6)
-    for name in ("cpu", "cpu:2", "cpu:3"):
-        quarks = Quarks(links, open_device_group(name), solver=solver, lattice=lattice)
-        phi = quarks.draw()
-        begin = quarks.monomial.drawn.parts
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
-        trajectory.leapfrog(0.2, 2)
-        end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
-        parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.powers.spectra[0]])
-    assert found[0] == found[1] == found[2]
+
+    def calculate(devices):
+        quarks = Quarks(links, devices, solver=solver)
+        return [*quarks.short_trajectory(), str(quarks.monomial.term.powers.spectra[0])]
+
+    check_divisions("cpu-16", [(6,), (2, 4), (2, 2, 2)], calculate)
 
 
 @pytest.mark.longer
 def test_trajectories_are_reversible_and_of_second_order(best_device, rng):
     """With the poles and the precision of a run."""
-    lattice = Lattice(4, 4, 2, 4)
     links = exponential(0.3 * algebra(rng.normal(size=(4, 2, 4, 4, 4, 3, 3)) + 0j))
-    quarks = Quarks(links, best_device, solver=QuarkSolver(), lattice=lattice)
-    quarks.draw()
-    changes = []
-    for steps in (4, 8):
-        quarks.field.copy(Field.from_slices(lattice, "su3", links, "double", best_device))
-        quarks.field.exchange_halo()
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
-        kinetic, before = trajectory.kinetic, trajectory.action()
-        trajectory.leapfrog(0.8, steps)
-        changes.append(trajectory.kinetic.minus(kinetic) + trajectory.action().minus(before))
-    assert abs(changes[1]) > 1e-4
-    assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
-    trajectory.leapfrog(-0.8, 8)
-    assert np.abs(quarks.field.to_numpy() - links).max() < 1e-10
+    quarks = Quarks(links, best_device, solver=QuarkSolver())
+    check_trajectories(quarks, links, 8, 1e-10)
 
 
 @pytest.mark.slow
@@ -213,8 +165,7 @@ def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
     for ends in ((2 * values[0], 4.0), (0.01, 0.5 * values[-1])):
         quarks = make(ends=ends)
         with pytest.raises(
-            GaugeError,
-            match=r"the rational function of rational is for .*: choose a range such as",
+            GaugeError, match=r"function of rational is for .*: choose a range such"
         ):
             quarks.draw()
     # A range that the links of the beginning do not leave, but those of the end.
@@ -224,8 +175,7 @@ def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
     rough = random_field(LATTICE.extents, "su3", rng)
     while np.linalg.eigvalsh(normal_matrix(rough, "wilson"))[0] > 0.9 * lower:
         rough = random_field(LATTICE.extents, "su3", rng)
-    quarks.field.copy(Field.from_slices(LATTICE, "su3", rough, "double", CpuDevice(1)))
-    quarks.field.exchange_halo()
+    quarks.trajectory(rough)
     with pytest.raises(GaugeError, match="The eigenvalues of Mh"):
         quarks.action()
 
@@ -239,8 +189,7 @@ def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
         hopping = (np.eye(len(is_even)) - dirac.dense(links, kappa, (1, 1, 1, 1))) / kappa
         there, back = hopping[np.ix_(is_even, ~is_even)], hopping[np.ix_(~is_even, is_even)]
         norms.append(np.linalg.norm(there, 2))
-        field = Field.from_slices(Lattice(2, 2, 2, 2), "su3", links, "double", CpuDevice(1))
-        lower, upper = default_ends(PlainWilson(field, kappa))
+        lower, upper = default_ends(PlainWilson(field_of(links, CpuDevice(1)), kappa))
         values = np.linalg.svd(np.eye(len(there)) - kappa**2 * there @ back, compute_uv=False) ** 2
         assert lower < values[-1]
         assert values[0] < upper
@@ -248,16 +197,9 @@ def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
     assert upper == pytest.approx((1 + (kappa * norms[0]) ** 2) ** 2, rel=1e-12)
 
 
-def test_what_is_refused(rng):
-    make = partial(Quarks, random_field(LATTICE.extents, "su3", rng), CpuDevice(1))
-    for flavours in (0, 2, float("nan")):
-        with pytest.raises(UsageError, match=r"The number of flavours is .*; give one from 0.04"):
-            make(flavours=flavours)
-    with pytest.raises(UsageError, match="The range is from 2 to 1; give two positive numbers"):
-        make(ends=(2.0, 1.0))
-    with pytest.raises(UsageError, match="The error is 0; give one from"):
-        make(accuracy=0.0)
-    quarks = make(solver=QuarkSolver(iterations=3))
+def test_solutions_that_are_not_found(rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    quarks = Quarks(links, CpuDevice(1), solver=QuarkSolver(iterations=3))
     with pytest.raises(GaugeError, match=r"were not found within 3 iterations: allow more"):
         quarks.draw()
     assert quarks.monomial.iterations == 3

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.forces import replica_solver
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark, even
 from tests.reference.fields import random_field
@@ -20,14 +20,11 @@ QUARK = Quark(0.13, PHASES, 0.2)
 
 
 def system(links, device, **request):
-    """An operator with a twisted mass, and its system."""
-    field = Field.from_slices(LATTICE, "su3", links, "double", device)
-    operator = TwistedMass(field, QUARK.kappa, QUARK.mu, PHASES)
+    operator = TwistedMass(field_of(links, device), QUARK.kappa, QUARK.mu, PHASES)
     return operator, QuarkSystem(operator, QuarkSolver(**request))
 
 
 def solve(one, tolerance, half=False):
-    """Solve, and return the number of iterations."""
     found = (one.solve_half if half else one.solve)(tolerance, np.ones(1, bool))
     found.check()
     return int(found.iterations[0])
@@ -42,10 +39,8 @@ def adjoint(links, psi):
 def residuals(links, phi, one):
     """|phi - Mh Y| / |phi| and |Y - Mh^dagger X| / |Y|."""
     x, y = (even(psi.to_numpy()[0]) for psi in (one.x, one.y))
-    first = phi - QUARK.reduced(links, y)
-    second = y - even(adjoint(links, x))
-    ratios = (first, phi), (second, y)
-    return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ratios]
+    first, second = phi - QUARK.reduced(links, y), y - even(adjoint(links, x))
+    return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ((first, phi), (second, y))]
 
 
 @pytest.mark.longer
@@ -80,27 +75,6 @@ def test_odd_sites(rng, best_device):
 
 
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
-def test_new_links_are_seen(solver, rng, best_device):
-    phi = even(random_spinor(LATTICE.extents, 3, rng))
-    links = random_field(LATTICE.extents, "su3", rng)
-    operator, one = system(links, best_device, solver=solver)
-    one.phi.restore(phi)
-    solve(one, 1e-10)
-    other = random_field(LATTICE.extents, "su3", rng)
-    field = operator.field
-    field.copy(Field.from_slices(LATTICE, "su3", other, "double", best_device))
-    field.exchange_halo()
-    operator.refresh()
-    solve(one, 1e-10)
-    assert residuals(other, phi, one)[0] < 1.01e-10
-    # In memory that has been used, the iterations are those in new memory.
-    _, fresh = system(other, best_device, solver=solver)
-    fresh.phi.restore(phi)
-    solve(fresh, 1e-10)
-    assert np.array_equal(fresh.x.to_numpy(), one.x.to_numpy())
-
-
-@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_a_history_saves_iterations(solver, rng, best_device):
     """Solutions that depend on a time by a polynomial of the second order are extrapolated."""
     links = random_field(LATTICE.extents, "su3", rng)
@@ -125,41 +99,7 @@ def test_a_history_saves_iterations(solver, rng, best_device):
     assert residuals(links, phi, one)[0] < 1.01e-8
 
 
-def test_two_solves_that_stagnate_give_way_to_conjugate_gradients(rng, best_device, monkeypatch):
-    """They stagnate in the first or in the second system, after all iterations of both."""
-    links = random_field(LATTICE.extents, "su3", rng)
-    _, one = system(links, best_device, solver="bicgstab")
-    phi = even(random_spinor(LATTICE.extents, 3, rng))
-    one.phi.restore(phi)
-    first, both = (solve(one, 1e-10, half) for half in (True, False))
-    solve_one = RepeatedSystem.solve
-    _, *direct = one._systems
-
-    def fail(own, tolerance, wanted, *more):
-        stagnated = solve_one(own, tolerance, wanted, *more)
-        return wanted if own in failing else stagnated
-
-    monkeypatch.setattr(RepeatedSystem, "solve", fail)
-    failing = direct[1:]
-    _, usual = system(links, best_device)
-    usual.phi.restore(phi)
-    assert solve(one, 1e-10) == both + solve(usual, 1e-10)
-    assert np.array_equal(one.x.to_numpy(), usual.x.to_numpy())
-    failing = direct[:1]
-    assert solve(one, 1e-10) == first + solve(usual, 1e-10)
-    assert solve(one, 1e-9, half=True) > 0
-    assert residuals(links, phi, one)[0] < 1.01e-9
-
-
 def test_what_is_refused(rng, best_device, monkeypatch):
-    for values, message in (
-        ({"solver": "no"}, "no"),
-        ({"history": 13}, "The history is 13"),
-        ({"force_tolerance": 0.0}, "The tolerance is 0"),
-        ({"iterations": 0}, "The number of iterations is 0"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            QuarkSolver(**values)
     links = random_field(LATTICE.extents, "su3", rng)
     _, one = system(links, best_device, iterations=3)
     phi = even(random_spinor(LATTICE.extents, 3, rng))
@@ -181,8 +121,7 @@ def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkey
     """At the critical kappa the residual does not fall in every iteration."""
     lattice = Lattice(4, 4, 4, 4)
     links = random_field(lattice.extents, "su3", rng)
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
-    operator = TwistedMass(field, 0.25, 1e-3)
+    operator = TwistedMass(field_of(links, best_device), 0.25, 1e-3)
     phi = even(random_spinor(lattice.extents, 3, rng))
     for plateau, works in ((replica_solver.PLATEAU, True), (2, False)):
         monkeypatch.setattr(replica_solver, "PLATEAU", plateau)

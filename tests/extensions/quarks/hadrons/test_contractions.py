@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.hadrons.contractions import (
@@ -18,6 +16,7 @@ from gauge_mc.extensions.quarks.hadrons.contractions import (
 )
 from gauge_mc.extensions.quarks.vectors.basis import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import check_divisions
 from tests.extensions.quarks.reference import hadrons as reference
 
 LATTICE = Lattice(4, 2, 8, 6)
@@ -29,7 +28,6 @@ PRECISIONS = {"double": 1e-13, "single": 3e-6}
 
 
 def quarks(field, arrays, precision="double"):
-    """Propagators with the given elements."""
     return [
         Propagator.from_numpy(field, one, kappa, PHASES, PLACE, precision)
         for one, kappa in zip(arrays, KAPPAS, strict=True)
@@ -126,21 +124,17 @@ def test_diquarks_are_sums_of_antisymmetric_tensors(precision, momentum, best_de
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_slabs_give_the_same_bytes(group, rng):
     arrays = arrays_of(int(group[2]), rng)
-    found = []
-    for slices in [(6,), (3, 3), (2, 4)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.empty(LATTICE, group, "double", devices)
-        first, second = quarks(field, arrays)
-        results = [spin_tensor(first, second, one) for one in MOMENTA]
-        results.append(
+
+    def calculate(devices):
+        first, second = quarks(Field.empty(LATTICE, group, "double", devices), arrays)
+        several = (
             nucleon(first, second, MOMENTA[1])
             if group == "su3"
             else diquark(first, second, GAMMA_5, MOMENTA[1])
         )
-        found.append(b"".join(one.tobytes() for one in results))
-        devices.close()
-    assert found[0] == found[1] == found[2]
+        return [*(spin_tensor(first, second, one) for one in MOMENTA), several]
+
+    check_divisions("cpu-16", [(6,), (3, 3), (2, 4)], calculate)
 
 
 def test_propagators_to_numpy_and_back(group, best_device, rng):

@@ -1,19 +1,13 @@
-"""Linear operators: adjoints, products of operators that solvers take, links that change."""
-
-from types import SimpleNamespace
+"""Operators whose links change."""
 
 import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator, norms_of
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, SolverParameters, SolverProgress
-from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
-from gauge_mc.fields.field import Field
 from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -22,90 +16,8 @@ KAPPA, CSW, MU = 0.12, 1.1, 0.2
 PHASES = [1, np.exp(-0.7j), 1, -1]
 
 
-def links_on(devices, rng):
-    return Field.from_slices(
-        LATTICE, "su3", random_field(LATTICE.extents, "su3", rng), "double", devices
-    )
-
-
 def operator_on(field):
     return Wilson(field, KAPPA, CSW, MU, PHASES)
-
-
-def vectors(field, parities, rng, storage="double"):
-    """Two random vectors on the sites of one or both parities."""
-    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(2)])
-    whole = SpinorField.from_numpy(field, psi, storage)
-    if parities == (EVEN, ODD):
-        return whole
-    part = whole.like(parity=EVEN)
-    Combine(part, whole, parity=EVEN)(0, 1)
-    return part
-
-
-@pytest.fixture
-def linear(best_device, rng):
-    """Both linear operators of a Dirac operator."""
-    prepared = operator_on(links_on(best_device, rng)).prepared()
-    return prepared, PreconditionedOperator(prepared, with_adjoint=True)
-
-
-def test_adjoints(linear, rng):
-    """<w, A v> = <A^dagger w, v> on the sites on which an operator acts."""
-    field = linear[0].operator.field
-    for one in linear:
-        v, w = (vectors(field, one.parities, rng) for _ in range(2))
-        image, back = v.like(), w.like()
-        one.apply(image, v)()
-        one.apply(back, w, dagger=True)()
-
-        def product(a, b, parities=one.parities):
-            return sum(Multiply(b, a, parity=parity)().mixed for parity in parities)
-
-        scale = norms_of(v) * norms_of(w)
-        assert (np.abs(product(w, image) - product(back, v)) < 1e-13 * scale).all()
-
-
-def test_a_form_without_an_adjoint_is_not_applied(linear, rng):
-    prepared, _ = linear
-    v = vectors(prepared.operator.field, (EVEN,), rng)
-    with pytest.raises(ValueError, match="has no adjoint"):
-        PreconditionedOperator(prepared, with_adjoint=False).apply(v.like(), v, dagger=True)
-
-
-class Square(LinearOperator):
-    """A^dagger A, for an operator A on the even sites."""
-
-    parities = (EVEN,)
-
-    def __init__(self, root):
-        self.root = root
-
-    def apply(self, target, source, dagger=False):
-        """Apply one after the other."""
-        between = source.like()
-        first = self.root.apply(between, source)
-        second = self.root.apply(target, between, dagger=True)
-        return lambda: (first(), second())
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_solvers_know_nothing_but_a_linear_operator(solver, best_device, rng):
-    """So a product of two is one as well, also in lower precision."""
-    operator = operator_on(links_on(best_device, rng))
-
-    def square(precision):
-        return Square(PreconditionedOperator(operator.prepared(precision), with_adjoint=True))
-
-    b = vectors(operator.field, (EVEN,), rng)
-    system = SimpleNamespace(reduced=b, preconditioned=square("double"))
-    outer, targets = Residual(system), 1e-10 * norms_of(b)
-    parameters = SolverParameters(inner="single")
-    SOLVERS[solver](outer, square("single"), parameters).improve(targets, SolverProgress())
-    product = b.like()
-    square("double").apply(product, outer.y)()
-    Combine(product, b)(-1, 1)
-    assert (norms_of(product) <= 1.001 * targets).all()
 
 
 @pytest.mark.slow
@@ -114,10 +26,11 @@ def test_solvers_know_nothing_but_a_linear_operator(solver, best_device, rng):
 def test_a_refreshed_operator_is_that_of_the_new_links(storage, slices, rng):
     """In what is prepared already as well, with bits as of an operator that is made anew."""
     devices = open_group("cpu-16", slices)
-    field, other = links_on(devices, rng), links_on(devices, rng)
+    field, other = (field_of(random_field(LATTICE.extents, "su3", rng), devices) for _ in range(2))
     operator = operator_on(field)
     prepared = operator.prepared(storage, 18)
-    v = vectors(field, prepared.parities, rng, storage)
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(2)])
+    v = SpinorField.from_numpy(field, psi, storage)
     image = v.like()
     call = prepared.apply(image, v)
     call()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import (
     HermitianOperator,
@@ -18,16 +18,14 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     low_modes,
     modes_up_to,
     random_vector,
-    ritz_minimum,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import sign_function as module
-from gauge_mc.extensions.quarks.overlap.sign_function import chosen_number, kernel_modes
+from gauge_mc.extensions.quarks.overlap.sign_function import kernel_modes
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, random_field
 
@@ -49,8 +47,7 @@ def dense(links):
 
 
 def q_of(links, devices):
-    field = Field.from_slices(LATTICE, "su2", links, "double", devices)
-    return HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+    return HermitianOperator(Wilson(field_of(links, devices), KAPPA, boundary=PHASES).prepared())
 
 
 def start_of(q, seed=1):
@@ -73,76 +70,25 @@ def test_low_modes(links, dense, best_device):
     assert np.abs(others.values - values[6:9]).max() < 1e-12
 
 
-@pytest.mark.longer
-def test_a_costly_operator(links, dense, best_device):
-    """Few products of the operator itself give eigenvalues with the wanted error."""
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, best_device)
-    square, upper = SquaredOperator(q), 1.02 * values[-1]
-    exact = low_modes(square, start_of(q), LowModeRequest(3, upper, costly=True))
-    assert np.abs(exact.values - values[:3]).max() < 1e-12
-    assert exact.residuals.max() < 1e-12
-    request = LowModeRequest(3, upper, costly=True, error=1e-6)
-    found = low_modes(square, start_of(q), request)
-    assert 1e-12 < np.abs(found.values - values[:3]).max() < 1e-6
-    assert found.applications < exact.applications
-
-
-class Without(LinearOperator):
-    """Q^2 without its parts along some eigenvectors, which become modes that are 0."""
-
-    parities = (0, 1)
-
-    def __init__(self, square, vectors):
-        self.square, self.vectors = square, vectors
-
-    def apply(self, target, source, dagger=False):
-        times, remove = self.square.apply(target, source), Projection(self.vectors, target)
-
-        def call():
-            times()
-            remove.remove()
-
-        return call
-
-
-@pytest.mark.longer
-def test_modes_that_are_zero_and_one_more(links, dense, fast_device):
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, fast_device)
-    square = SquaredOperator(q)
-    modes = low_modes(square, start_of(q, 7), LowModeRequest(5, 1.02 * values[-1]))
-    request = LowModeRequest(1, 1.02 * values[-1], 1e-9, costly=True, error=1e-10)
-    found = modes_up_to(Without(square, modes.vectors), start_of(q), request, 1e-8)
-    assert found.values.size == 6
-    assert np.abs(found.values[:5]).max() < 1e-9
-    assert found.values[5] == pytest.approx(values[5], abs=1e-9)
-    one = modes_up_to(square, start_of(q), request, 1e-8)
-    assert one.values == pytest.approx(values[:1], abs=1e-9)
-
-
 class Lifted(LinearOperator):
     """Q^2 whose lowest two eigenvalues are replaced by 0 and a small one."""
 
     parities = (0, 1)
 
     def __init__(self, square, first, second, small):
-        self.without, self.first, self.second = (
-            Without(square, joined(first, second)),
-            first,
-            second,
-        )
-        self.small = small
+        self.square, self.small = square, small
+        self.lowest, self.second = joined(first, second), second
 
     def apply(self, target, source, dagger=False):
-        times, rest = self.without.apply(target, source), source.like()
-        remove = Projection(self.second, rest)
+        times, rest = self.square.apply(target, source), source.like()
+        remove, remove_second = Projection(self.lowest, target), Projection(self.second, rest)
         add = [Combine(target, one, parity=p) for p in self.parities for one in (source, rest)]
 
         def call():
             times()
-            rest.copy(source)
             remove.remove()
+            rest.copy(source)
+            remove_second.remove()
             for one, sign in zip(add, (1, -1, 1, -1), strict=True):  # the part along the second
                 one(1, sign * self.small)
 
@@ -163,50 +109,6 @@ def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dens
     for seed in range(3):
         found = modes_up_to(operator, start_of(q, seed), request, 1e-4 * small)
         assert found.values == pytest.approx([0, small], abs=1e-3 * small)
-
-
-class Above(LinearOperator):
-    """Q^2 + 10, all of whose eigenvalues are near the largest one."""
-
-    parities = (0, 1)
-
-    def __init__(self, square):
-        self.square = square
-
-    def apply(self, target, source, dagger=False):
-        first = self.square.apply(target, source)
-        add = [Combine(target, source, parity=parity) for parity in self.parities]
-
-        def call():
-            first()
-            for one in add:
-                one(1, 10)
-
-        return call
-
-
-@pytest.mark.longer
-def test_a_spectrum_without_low_modes(links, dense, fast_device):
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2) + 10
-    q = q_of(links, fast_device)
-    request = LowModeRequest(2, 1.02 * values[-1], 1e-9)
-    found = low_modes(Above(SquaredOperator(q)), start_of(q), request)
-    assert np.abs(found.values - values[:2]).max() < 1e-10
-
-
-@pytest.mark.longer
-def test_the_ritz_functional(links, dense, best_device):
-    """Its minimum is independent of the Lanczos algorithm, also outside of a subspace."""
-    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, best_device)
-    square, other = SquaredOperator(q), start_of(q, 5)
-    low = low_modes(square, start_of(q), LowModeRequest(4, 1.02 * values[-1]))
-    for outside, expected in ((None, values[0]), (low.vectors, values[4])):
-        minimum, residual = ritz_minimum(square, other, outside, 1e-3)
-        assert expected * (1 - 1e-12) <= minimum
-        assert minimum <= expected + residual
-    with pytest.raises(ConvergenceError, match="within 2 iterations"):
-        ritz_minimum(square, other, None, 1e-9, 2)
 
 
 @pytest.mark.longer
@@ -282,13 +184,6 @@ def test_a_missed_mode_is_found_by_the_ritz_functional(links, dense, best_device
     assert np.abs(np.abs(modes.values) - values[: modes.number]).max() < 1e-12
 
 
-def test_the_chosen_number():
-    """Below the largest ratio in the upper half; the border never divides equal eigenvalues."""
-    assert chosen_number(np.array([1.0, 2.0, 2.1, 2.6, 2.7])) == 3
-    assert chosen_number(np.array([1.0, 2.0, 2.0, 2.0, 2.0])) == 1
-    assert chosen_number(np.array([1.0, 1.0, 1.0, 1.0])) == 0
-
-
 def test_refusals(links, best_device):
     q = q_of(links, best_device)
     for number in (-1, 100000):
@@ -300,13 +195,11 @@ def test_refusals(links, best_device):
 
 @pytest.mark.slow
 def test_same_bytes_on_several_slabs(rng):
-    lattice, found = Lattice(4, 2, 4, 4), []
-    links = random_field(lattice.extents, "su2", rng)
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
-        field = Field.from_slices(lattice, "su2", links, "double", devices)
-        q = HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+    links = random_field((4, 2, 4, 4), "su2", rng)
+
+    def calculate(devices):
+        q = q_of(links, devices)
         low = low_modes(SquaredOperator(q), start_of(q), LowModeRequest(2, 5.0, 1e-8))
-        found.append((low.values, low.vectors.to_numpy()))
-        devices.close()
-    assert all(map(np.array_equal, *found))
+        return low.values, low.vectors.to_numpy()
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)

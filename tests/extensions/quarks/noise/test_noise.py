@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.noise import (
-    DILUTIONS,
-    NOISES,
-    Noise,
-    NoiseSource,
-    dilution_of,
-    source_parts,
-)
+from gauge_mc.extensions.quarks.noise import DILUTIONS, NoiseSource, dilution_of, source_parts
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import check_divisions
 from tests.reference.randoms import philox4x32
 
 LATTICE = Lattice(4, 6, 8, 4)
@@ -25,7 +17,6 @@ EVERYTHING = ",".join(DILUTIONS)
 
 
 def vectors_of(field, noise="z4", number=0, seed=1, digest=DIGEST, dilute="none"):
-    """The parts of a source as an array."""
     parts = source_parts(dilution_of(dilute), field.group.colours, field.lattice.t)
     source = NoiseSource(noise, number, seed, digest, tuple(parts))
     vectors = SpinorField.empty(field, "double", source.count(field.group.colours))
@@ -74,17 +65,6 @@ def test_moments(best_device):
             assert abs(power.mean() - value) <= 4 * error + 1e-12
 
 
-def test_fourth_moments_of_normal_noise(best_device):
-    """Re z and Im z are independent normal numbers of the variance 1/2."""
-    field = Field.cold(Lattice(8, 8, 8, 8), "su2", "double", best_device)
-    z = vectors_of(field, "gaussian").sum(axis=0).ravel()
-    for part in (z.real, z.imag):
-        assert part.var() == pytest.approx(0.5, rel=4 * np.sqrt(2 / z.size))
-        assert (part**4).mean() == pytest.approx(0.75, rel=4 * np.sqrt(96 / 9 / z.size))
-    product = z.real * z.imag
-    assert abs(product.mean()) < 4 * product.std() / np.sqrt(z.size)
-
-
 def test_sources_configurations_and_seeds_differ(best_device):
     field = Field.cold(LATTICE, "su2", "double", best_device)
     first = vectors_of(field)
@@ -114,28 +94,15 @@ def test_dilution_divides_a_source_into_parts(dilute, best_device):
         assert ("even-odd" in words) == (len(odd) == 1)
 
 
-def test_parts_on_a_site_are_in_the_order_of_their_chirality():
-    parts = source_parts(("spin",), 3, 4)
-    assert [(one.chirality, one.spins) for one in parts] == [(1, 1), (1, 2), (-1, 4), (-1, 8)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dilute", ["none", "even-odd,time"])
 def test_slabs_and_precisions_give_the_same_bytes(dilute):
-    found = []
-    for precision, slices in [("double", (4,)), ("double", (2, 2)), ("single", (2, 2))]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.cold(LATTICE, "su2", precision, devices)
-        found.append(vectors_of(field, "gaussian", dilute=dilute))
-        devices.close()
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+    for precision in ("double", "single"):
 
+        def calculate(devices, precision=precision):
+            field = Field.cold(LATTICE, "su2", precision, devices)
+            return [vectors_of(field, "gaussian", dilute=dilute)]
 
-def test_noise_needs_roots_of_unity_whose_average_is_0():
-    class OneNoise(Noise):
-        name, summary, roots = "one", "1", 1
-
-    with pytest.raises(GaugeError, match="has 1 roots of unity; choose from 2 to 8, or 0"):
-        NOISES.register(OneNoise)
+        check_divisions("cpu-16", [(4,), (2, 2)], calculate)
+    fields = (Field.cold(LATTICE, "su2", one, CpuDevice(1)) for one in ("double", "single"))
+    assert np.array_equal(*(vectors_of(one, "gaussian", dilute=dilute) for one in fields))

@@ -14,7 +14,7 @@ from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import quarks as kept_modes
 from gauge_mc.extensions.quarks.overlap.quarks import kept_kernel_modes
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import random_field
 
@@ -38,9 +38,7 @@ class Kept:
     def __init__(self, folder, monkeypatch):
         rng = np.random.default_rng(3)
         links, other = (random_field(LATTICE.extents, "su2", rng) for _ in range(2))
-        self.field, self.other = (
-            Field.from_slices(LATTICE, "su2", one, "double") for one in (links, other)
-        )
+        self.field, self.other = field_of(links), field_of(other)
         self.operator = HermitianOperator(Wilson(self.field, KAPPA).prepared())
         q = 2 * KAPPA * reference.kernel(links, RHO, [1, 1, 1, -1])
         values, vectors = np.linalg.eigh(q)
@@ -57,11 +55,8 @@ class Kept:
         values = self.values[:NUMBER] if values is None else values
         vectors = self.vectors[:NUMBER] if vectors is None else vectors
         count = len(values)
-        single = {"edge": 0.5, "norm": 3.0, "gap": 1.1, "ritz": 0.5}
-        numbers = {
-            "values": list(values), "residuals": [residuals] * count, "found": list(values),
-            **{name: [one] for name, one in single.items()},
-        }  # fmt: skip
+        numbers = {"values": list(values), "residuals": [residuals] * count, "found": list(values)}
+        numbers |= {"edge": [0.5], "norm": [3.0], "gap": [1.1], "ritz": [0.5]}
         shape = (len(vectors), *LATTICE.extents[::-1], 4, 2)
         field = SpinorField.from_numpy(self.field, vectors.reshape(shape)) if len(vectors) else None
         (path or self.path).write(self.field, numbers, field)
@@ -96,29 +91,23 @@ def test_a_residual_is_never_taken_for_smaller_than_it_is(kept):
     assert kept.read().residuals[1] == 0.9 * distance
 
 
-def test_vectors_of_other_modes_are_refused(kept, capsys):
-    mixed = np.array(kept.vectors[:NUMBER])
+def test_what_is_not_the_eigenvectors_is_refused(kept, capsys):
+    """Other vectors or values, the same vector twice, and a wrong number or size of vectors."""
+    vectors = kept.vectors[:NUMBER]
+    mixed = np.array(vectors)
     mixed[1] += 1e-6 * kept.vectors[NUMBER]
     mixed[1] /= np.linalg.norm(mixed[1])
-    kept.write(vectors=mixed)
-    assert "are not eigenvectors with the residuals that they had" in kept.refused(capsys)
-    values = kept.values[:NUMBER] * [1, 1, 1 + 1e-6]
-    kept.write(values)
-    assert "are not eigenvectors" in kept.refused(capsys)
-
-
-def test_the_same_vector_twice_is_refused(kept, capsys):
     twice = [0, 1, 1]
-    kept.write(kept.values[twice], kept.vectors[twice])
-    assert "are not eigenvectors" in kept.refused(capsys)
-    kept.write(vectors=kept.vectors[:NUMBER] * (1 + 1e-6))
-    assert "are not eigenvectors" in kept.refused(capsys)
-
-
-@pytest.mark.parametrize("vectors", [NUMBER - 1, 0])
-def test_a_wrong_number_of_vectors_is_refused(vectors, kept, capsys):
-    kept.write(vectors=kept.vectors[:vectors])
-    assert "are not eigenvectors" in kept.refused(capsys)
+    for how in (
+        {"vectors": mixed},
+        {"values": kept.values[:NUMBER] * [1, 1, 1 + 1e-6]},
+        {"values": kept.values[twice], "vectors": kept.vectors[twice]},
+        {"vectors": vectors * (1 + 1e-6)},
+        {"vectors": vectors[:-1]},
+        {"vectors": vectors[:0]},
+    ):
+        kept.write(**how)
+        assert "are not eigenvectors with the residuals that they had" in kept.refused(capsys)
 
 
 def test_modes_of_other_links_or_parameters_are_refused(kept, capsys):

@@ -6,21 +6,17 @@ import pytest
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     APPROXIMATIONS,
-    SOLUTIONS,
     KernelModes,
     SignFunction,
 )
-from gauge_mc.extensions.quarks.rational.rational_functions import approximate, degree_for
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
-from tests.domain.conftest import open_group
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
-from tests.reference.fields import cold_field, dagger, gauge_transform, random_field
+from tests.reference.fields import dagger, random_field
 from tests.reference.flow import instanton
 
 LATTICE = Lattice(4, 2, 4, 2)
@@ -44,15 +40,15 @@ def massless(kernel):
     return reference.overlap(kernel, RHO, 2)
 
 
-def field_of(links, devices=None, group="su2"):
-    """A field; by default on a GPU, or a single thread, which is fastest on few sites."""
-    return Field.from_slices(LATTICE, group, links, "double", devices or open_device(threads=1))
+def on_one_thread(links):
+    """A field on a GPU, or a single thread, which is fastest on few sites."""
+    return field_of(links, open_device(threads=1))
 
 
 @pytest.fixture(scope="module")
 def accurate(links):
     """The operator with an error of 1e-10, which tests do not change."""
-    return Overlap(field_of(links), RHO, boundary=PHASES, accuracy=1e-10, modes=8)
+    return Overlap(on_one_thread(links), RHO, boundary=PHASES, accuracy=1e-10, modes=8)
 
 
 def largest_error(operator, exact, rng):
@@ -67,9 +63,8 @@ def largest_error(operator, exact, rng):
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-5])
 def test_the_error_bound_holds(approximation, accuracy, links, massless, rng):
     """The error is below the bound, which is not far above it."""
-    operator = Overlap(
-        field_of(links), RHO, 0.0, PHASES, accuracy, modes=8, approximation=approximation
-    )
+    options = {"modes": 8, "approximation": approximation}
+    operator = Overlap(on_one_thread(links), RHO, 0.0, PHASES, accuracy, **options)
     error = largest_error(operator, massless, rng)
     assert error <= operator.error_bound <= RHO * accuracy
     if approximation == "polynomial":
@@ -78,7 +73,7 @@ def test_the_error_bound_holds(approximation, accuracy, links, massless, rng):
 
 def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
     """The same function within rounding errors, with twice the products and fewer vectors."""
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     source = SpinorField.from_numpy(accurate.field, psi)
     device = accurate.field.slabs[0].device
     found, steps, memory = [], [], []
@@ -98,48 +93,21 @@ def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
     assert (memory[0] - memory[1]) / vector >= 2 * poles + 2
 
 
-def test_the_model_prefers_two_passes_for_many_poles(accurate):
-    """From 12 poles on, but for the polynomial as long as its degree is possible."""
-    old, cheapest = accurate.kernel_modes, {}
-    for edge in (0.3, 0.06, 0.025, 1e-5):
-        modes = KernelModes(np.zeros(0), np.zeros(0), None, edge, 2.5, old.found, 1.0, edge, 0)
-        costs = {name: one.cost(modes, 1e-9) for name, one in APPROXIMATIONS.items()}
-        cheapest[edge] = min(costs, key=lambda name: costs[name])
-        poles = len(approximate(-0.5, (edge / 2.5) ** 2, 1.0, 5e-10).shifts)
-        rational = min(costs["zolotarev"], costs["double-pass"])
-        assert (costs["double-pass"] == rational) == (poles >= 12)
-    assert cheapest == {**dict.fromkeys((0.3, 0.06, 0.025), "polynomial"), 1e-5: "double-pass"}
-
-
-@pytest.mark.parametrize("error", [1e-2, 1e-7])
-def test_the_model_knows_the_steps_of_rational_functions(error, accurate, rng):
-    """Within a sixth, if the spectrum has no gap in the interval of the approximation."""
-    sign = SignFunction(accurate.kernel, accurate.kernel_modes, error, "zolotarev")
-    source = SpinorField.from_numpy(accurate.field, rng.normal(size=SHAPE) + 0j)
-    sign.apply(source.like(), source)()
-    modes, approximation = accurate.kernel_modes, sign.approximation
-    edge2 = (modes.edge / modes.norm) ** 2
-    steps = degree_for(edge2, approximation.error / SOLUTIONS)
-    assert approximation.steps == pytest.approx(steps, rel=1 / 6)
-
-
 @pytest.mark.parametrize("modes", [0, 4])
 def test_any_number_of_modes(modes, links, massless, best_device, rng):
     operator = Overlap(field_of(links, best_device), RHO, 0.0, PHASES, 1e-6, modes)
     assert operator.kernel_modes.number <= modes
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     error = np.linalg.norm(operator.apply(psi).ravel() - massless @ psi.ravel())
     assert error < operator.error_bound * np.linalg.norm(psi)
 
 
 @pytest.mark.slow
 def test_su3_with_the_clover_term(best_device, rng):
-    lattice = Lattice(4, 2, 2, 2)
-    links = random_field(lattice.extents, "su3", rng)
+    links = random_field((4, 2, 2, 2), "su3", rng)
     exact = reference.overlap(reference.kernel(links, 1.2, PHASES, 1.1), 1.2, 3, 0.3)
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
-    operator = Overlap(field, 1.2, 1.1, PHASES, 1e-8, 6)
-    psi = dirac.random_spinor(lattice.extents, 3, rng)
+    operator = Overlap(field_of(links, best_device), 1.2, 1.1, PHASES, 1e-8, 6)
+    psi = dirac.random_spinor((4, 2, 2, 2), 3, rng)
     for dagger_, matrix in ((False, exact), (True, exact.conj().T)):
         error = operator.apply(psi, 0.3, dagger_).ravel() - matrix @ psi.ravel()
         assert np.linalg.norm(error) < 1.5e-8 * np.linalg.norm(psi)
@@ -162,72 +130,11 @@ def test_residuals_of_modes_enlarge_the_bound(accurate):
         SignFunction(accurate.kernel, modes, 1e-7)
 
 
-def test_gamma_5_hermiticity_and_ginsparg_wilson(accurate, rng):
-    """D^dagger = gamma_5 D gamma_5, and gamma_5 D + D gamma_5 = D gamma_5 D / rho to 1e-10."""
-    psi, chi = (rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE) for _ in range(2))
-
-    def five(x):
-        return dirac.spin(dirac.GAMMA5, x)
-
-    d = accurate.apply
-    scale = np.linalg.norm(psi)
-    assert np.linalg.norm(d(psi, 0.2, True) - five(d(five(psi), 0.2))) < 1e-13 * scale
-    assert abs(np.vdot(chi, d(psi)) - np.vdot(d(chi, dagger=True), psi)) < 1e-12 * scale**2
-    relation = five(d(psi)) + d(five(psi)) - d(five(d(psi))) / RHO
-    assert np.linalg.norm(relation) < 2e-10 * scale
-    found = accurate.ginsparg_wilson()
-    assert 0 < max(found) < 2e-10
-
-
 def test_ginsparg_wilson_sees_a_bad_sign(links):
-    rough = Overlap(field_of(links), RHO, 0.0, PHASES, 1e-3, 8)
+    rough = Overlap(on_one_thread(links), RHO, 0.0, PHASES, 1e-3, 8)
     squared, relation = rough.ginsparg_wilson()
     assert 1e-5 < squared <= 2.01 * rough.sign.error_bound
     assert 1e-5 < relation <= 2.01 * rough.sign.error_bound
-
-
-def test_gauge_covariance(links, accurate, best_device, rng):
-    """D of transformed links is the transformed D."""
-    turns = random_field(LATTICE.extents, "su2", rng)[..., 0, :, :]
-    other = Overlap(
-        field_of(gauge_transform(links, turns), best_device), RHO, 0.0, PHASES, 1e-10, 8
-    )
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
-
-    def turned(x):
-        return np.einsum("...ab,...sb->...sa", turns, x)
-
-    difference = other.apply(turned(psi)) - turned(accurate.apply(psi))
-    assert np.linalg.norm(difference) < 5e-10 * np.linalg.norm(psi)
-
-
-def test_the_spectrum_of_free_quarks(best_device, rng):
-    """On cold links, eigenvalues lie on a circle, and those of momenta are known.
-
-    With s^2 = sum of sin^2 p and b = sum of (1 - cos p) - rho, H^2 is s^2 + b^2, and the
-    eigenvalues of D are rho (1 + (b + i s) / sqrt(s^2 + b^2)).
-    """
-    links = cold_field(LATTICE.extents, "su2")
-    operator = Overlap(field_of(links, best_device), RHO, 0.0, [1, 1, 1, -1], 1e-9, 0)
-    momenta = [
-        2 * np.pi * (np.arange(n) + 0.5 * (i == 3)) / n for i, n in enumerate(LATTICE.extents)
-    ]
-    p = np.stack(np.meshgrid(*momenta, indexing="ij")).reshape(4, -1)
-    s2, b = (np.sin(p) ** 2).sum(axis=0), (1 - np.cos(p)).sum(axis=0) - RHO
-    expected = np.sort(RHO * np.sqrt(2 + 2 * b / np.sqrt(s2 + b**2)))
-    t, z, y, x = np.meshgrid(*(np.arange(n) for n in LATTICE.extents[::-1]), indexing="ij")
-    for n in rng.choice(p.shape[1], 3, replace=False):
-        wave = np.exp(1j * sum(a * c for a, c in zip(p[:, n], (x, y, z, t), strict=True)))
-        psi = wave[..., None, None] * (rng.normal(size=(4, 2)) + 1j * rng.normal(size=(4, 2)))
-        image = operator.apply(psi)
-        ratio = np.linalg.norm(image) / np.linalg.norm(psi)
-        assert ratio == pytest.approx(RHO * np.sqrt(2 + 2 * b[n] / np.sqrt(s2[n] + b[n] ** 2)))
-        again = operator.apply(image)
-        real = RHO * (1 + b[n] / np.sqrt(s2[n] + b[n] ** 2))
-        # (D - real)^2 = -imaginary^2 for both eigenvalues
-        rest = again - 2 * real * image + ratio**2 * psi
-        assert np.linalg.norm(rest) < 1e-7 * np.linalg.norm(psi)
-    assert expected[0] > 0
 
 
 @pytest.mark.slow
@@ -250,50 +157,9 @@ def test_solutions_for_several_masses(accurate, kernel, rng):
     assert deflated.iterations <= found.iterations
     one = accurate.solve(psi[0], 0.5, 1e-9)
     assert np.abs(one - found.solutions[0].to_numpy()[0]).max() < 1e-7
-    for wrong in (-0.1, 2 * RHO):
-        with pytest.raises(UsageError, match="from 0 to below 2 rho"):
-            accurate.solve(psi[0], wrong)
-
-
-@pytest.mark.slow
-def test_propagators_without_the_contact_term(accurate, kernel):
-    """(1 - D / 2 rho) D(m)^-1 anticommutes with gamma_5 but for terms of the order m."""
-    mass, size = 0.1, 8
-    psi = np.zeros((size, *SHAPE), complex)
-    for n in range(size):
-        psi[n, 0, 0, 0, 0, n // 2, n % 2] = 1
-    source = SpinorField.from_numpy(accurate.field, psi)
-    (quark,) = accurate.propagators(source, [mass], 1e-10)
-    d = reference.overlap(kernel, RHO, 2)
-    one = np.eye(len(d))
-    exact = (one - d / (2 * RHO)) @ np.linalg.inv(reference.overlap(kernel, RHO, 2, mass))
-    found = quark.columns.to_numpy().reshape(size, -1)
-    assert np.abs(found.T - exact[:, :size]).max() < 1e-7
-    # D_c = D / (1 - D / 2 rho) anticommutes with gamma_5, and the propagator is 1 / (D_c + m).
-    inverse, five = np.linalg.inv(exact), reference.gamma5(len(d), 2)
-    chiral = inverse - mass * one
-    scale = np.abs(chiral).max()
-    assert np.abs(five @ chiral + chiral @ five).max() < 1e-9 * scale
-    pion = meson(spin_tensor(quark, quark), dirac.GAMMA5, dirac.GAMMA5)
-    assert pion[0].real == pytest.approx((np.abs(found) ** 2).reshape(8, 2, -1)[:, 0].sum())
-
-
-@pytest.mark.slow
-def test_same_bytes_on_several_slabs(rng):
-    lattice, found = Lattice(4, 2, 4, 4), []
-    links = random_field(lattice.extents, "su2", rng)
-    psi = dirac.random_spinor(lattice.extents, 2, rng)
-    for division in ((4,), (2, 2)):
-        devices = open_group("cpu-16", division)
-        field = Field.from_slices(lattice, "su2", links, "double", devices)
-        operator = Overlap(field, RHO, 0.0, PHASES, 1e-4, 4)
-        found.append(operator.apply(psi, 0.1))
-        devices.close()
-    assert np.array_equal(*found)
 
 
 def reflected(links):
-    """Links of the field reflected in time."""
     other = np.array(links[::-1])
     other[..., 3, :, :] = dagger(np.roll(other[..., 3, :, :], -1, axis=0))
     return other
@@ -304,9 +170,8 @@ def reflected(links):
 def test_the_index_of_an_instanton(charge):
     """It is the charge, n_- - n_+ zero modes of both chiralities."""
     links = instanton((4, 4, 4, 4), 1.2, "su2")
-    if charge < 0:
-        links = reflected(links)
-    field = Field.from_slices(Lattice(4, 4, 4, 4), "su2", links, "double", open_device(threads=1))
+    links = links if charge > 0 else reflected(links)
+    field = on_one_thread(links)
     found = Overlap(field, RHO, accuracy=1e-4, modes=6).spectrum(1)
     assert found.index == charge
     assert found.chiralities.tolist()[0] == -charge
@@ -314,43 +179,11 @@ def test_the_index_of_an_instanton(charge):
 
 
 @pytest.mark.slow
-def test_low_modes_shorten_solutions(rng):
-    """With a zero mode and a light quark, most iterations are for that mode."""
-    links = instanton((4, 4, 4, 4), 1.2, "su2")
-    field = Field.from_slices(Lattice(4, 4, 4, 4), "su2", links, "double", open_device(threads=1))
-    operator = Overlap(field, RHO, accuracy=1e-6, modes=6)
-    psi = dirac.random_spinor((4, 4, 4, 4), 2, rng)
-    psi[..., :2, :] = 0  # the chirality of the zero mode
-    source = SpinorField.from_numpy(field, psi)
-    found, deflated = (operator.solve_all(source, (0.02,), 1e-5, deflated=n) for n in (0, 2))
-    difference = found.solutions[0].to_numpy() - deflated.solutions[0].to_numpy()
-    # errors of the size of the residual, divided by the mass
-    assert np.linalg.norm(difference) < 2 * 1e-5 / 0.02 * np.linalg.norm(psi)
-    assert deflated.residuals.max() <= 1e-5
-    assert deflated.iterations < 0.7 * found.iterations  # 23 and 42
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rho": 0.0}, "rho of Overlap is 0; give a number between 0 and 2"),
-        ({"rho": 2.0}, "rho of Overlap is 2"),
-        ({"accuracy": 0.0}, "accuracy is 0"),
-        ({"accuracy": 1e-14}, "accuracy is 1e-14"),
-        ({"approximation": "polynomal"}, "no approximation 'polynomal'"),
-    ],
-)
-def test_refusals(options, message, links):
-    with pytest.raises(UsageError, match=message):
-        Overlap(field_of(links), modes=4, **options)
-
-
-@pytest.mark.slow
 def test_links_in_single_precision(links, rng):
     """They are taken as they are, and all is computed in double precision."""
-    field = Field.from_slices(LATTICE, "su2", links, "single")
+    field = field_of(links, precision="single")
     rounded = reference.overlap(reference.kernel(field.to_numpy(), RHO, PHASES), RHO, 2)
     operator = Overlap(field, RHO, 0.0, PHASES, 1e-6, 4)
-    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+    psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     error = np.linalg.norm(operator.apply(psi).ravel() - rounded @ psi.ravel())
     assert error < 2 * operator.error_bound * np.linalg.norm(psi)

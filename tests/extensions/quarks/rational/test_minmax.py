@@ -3,18 +3,15 @@
 import numpy as np
 import pytest
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational.rational_functions import (
-    MOST_DEGREE,
     ChebyshevSum,
     degree_for,
     minmax_polynomial,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -53,31 +50,14 @@ def test_the_degree_is_about_the_smallest():
         assert minmax_polynomial(lower, degree=found.degree - 2).error > error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.0, 0.1), "begins at 0"),
-        ((1.5, 0.1), "begins at 1.5"),
-        ((0.1, 1e-14), "error is 1e-14"),
-        ((0.1, None, MOST_DEGREE + 1), "degree is"),
-        ((1e-9, 1e-9), "needs a polynomial"),
-        ((0.1,), "either the error or the degree"),
-        ((0.1, 0.1, 3), "either the error or the degree"),
-    ],
-)
-def test_refusals(arguments, message):
-    with pytest.raises(UsageError, match=message):
-        minmax_polynomial(*arguments)
-
-
 @pytest.mark.first_quick
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 8])
 def test_clenshaw(degree, best_device, rng):
     """The polynomial of Q^2, against its powers with NumPy."""
-    lattice, kappa = Lattice(4, 4, 4, 4), 0.19
-    links = random_field(lattice.extents, "su2", rng)
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    psi = np.stack([reference.random_spinor(lattice.extents, 2, rng) for _ in range(2)])
+    extents, kappa = (4, 4, 4, 4), 0.19
+    links = random_field(extents, "su2", rng)
+    field = field_of(links, best_device)
+    psi = np.stack([reference.random_spinor(extents, 2, rng) for _ in range(2)])
     source = SpinorField.from_numpy(field, psi)
     target, c = source.like(), rng.normal(size=degree + 1)
     lower, upper = 0.3, 9.0

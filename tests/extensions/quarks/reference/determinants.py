@@ -10,7 +10,7 @@ from tests.extensions.quarks.reference.dirac import (
     GAMMA,
     GAMMA5,
     Phases,
-    field_strength,
+    diagonal_part,
     with_phases,
 )
 from tests.reference.fields import Complex, Real, extents_of, parity
@@ -23,21 +23,14 @@ ANTIPERIODIC = (1, 1, 1, -1)
 
 
 class Determinant(NamedTuple):
-    """The determinant of M = A - kappa D, from which the odd sites are eliminated.
-
-    Attributes
-    ----------
-    even : float
-        ln |det Mh|, Mh = A_ee - kappa^2 D_eo A_oo^-1 D_oe.
-    odd : float
-        ln |det A_oo|.
-    phase : complex
-        The phase of det M.
-    """
+    """The determinant of M = A - kappa D, from which the odd sites are eliminated."""
 
     even: float
+    """ln |det Mh|, Mh = A_ee - kappa^2 D_eo A_oo^-1 D_oe."""
     odd: float
+    """ln |det A_oo|."""
     phase: complex
+    """The phase of det M."""
 
     @property
     def log(self) -> float:
@@ -65,19 +58,6 @@ def hopping_matrix(links: Complex, phases: Phases) -> Sparse:
     return total
 
 
-def diagonal_blocks(links: Complex, kappa: float, mu: float = 0.0, csw: float = 0.0) -> Complex:
-    """A as a matrix ``a[site, (spin, colour), (spin, colour)]``."""
-    n = links.shape[-1]
-    own = np.einsum("ij,ab->iajb", np.eye(4) + 2j * kappa * mu * GAMMA5, np.eye(n))
-    a = np.broadcast_to(own, (*links.shape[:4], 4, n, 4, n)).copy()
-    if csw:
-        for d in range(4):
-            for e in range(d + 1, 4):  # sigma_de = i gamma_d gamma_e
-                f = field_strength(links, d, e)
-                a += 1j * kappa * csw * np.einsum("ij,...ab->...iajb", 1j * GAMMA[d] @ GAMMA[e], f)
-    return a.reshape(-1, 4 * n, 4 * n)
-
-
 def determinant(
     links: Complex,
     kappa: float,
@@ -88,21 +68,10 @@ def determinant(
 ) -> Determinant:
     """The determinant of the Wilson operator with a twisted mass and the clover term.
 
-    Parameters
-    ----------
-    links : ndarray
-        The links.
-    kappa : float
-        The hopping parameter.
-    phases : sequence of complex
-        Boundary phases in x, y, z and t.
-    mu, csw : float
-        Twisted mass and clover coefficient.
-    hopping : sparse matrix, optional
-        What `hopping_matrix` returns, if it is known.
+    The hopping matrix is computed anew if it is not given.
     """
     d = hopping_matrix(links, phases) if hopping is None else hopping
-    own = diagonal_blocks(links, kappa, mu, csw)
+    own = diagonal_part(links, kappa, mu, csw).reshape(-1, *2 * [4 * links.shape[-1]])
     size, parities = own.shape[-1], parity(extents_of(links)).reshape(-1)
     rows = [np.flatnonzero(np.repeat(parities == p, size)) for p in range(2)]
     a_even, inverse = (
@@ -141,20 +110,12 @@ def log_of_doublet(
 
 
 class Reweighted(NamedTuple):
-    """Averages with weights, their jackknife errors, and what the weights cost.
-
-    Attributes
-    ----------
-    values, errors : ndarray
-        Averages and errors of the columns of the data.
-    share : float
-        Number of configurations with equal weights that had these errors, divided by that of all:
-        (sum of w)^2 / (n sum of w^2).
-    """
+    """Averages with weights of the columns of the data, and their jackknife errors."""
 
     values: Real
     errors: Real
     share: float
+    """Number of configurations with equal weights that had these errors, divided by that of all."""
 
 
 def reweighted(data: Real, log_weights: Real, blocks: int = 50) -> Reweighted:

@@ -15,21 +15,21 @@ GAMMA[3] = [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
 
 GAMMA5 = GAMMA[0] @ GAMMA[1] @ GAMMA[2] @ GAMMA[3]
 
+PLANES = [(mu, nu) for mu in range(4) for nu in range(mu + 1, 4)]
+
 Phases = Sequence[complex]
 """exp(i theta) for the directions x, y, z and t, in psi(x + L_mu) = exp(i theta_mu) psi(x)."""
 
 
 def spin(matrix: Complex, psi: Complex) -> Complex:
     """A spin matrix times a spinor."""
-    product: Complex = np.einsum("ij,...jc->...ic", matrix, psi)
-    return product
+    return np.einsum("ij,...jc->...ic", matrix, psi)
 
 
 def random_spinor(extents: tuple[int, ...], colours: int, rng: np.random.Generator) -> Complex:
     """Gaussian random numbers."""
     numbers = rng.normal(size=(2, *extents[::-1], 4, colours))
-    spinor: Complex = numbers[0] + 1j * numbers[1]
-    return spinor
+    return numbers[0] + 1j * numbers[1]
 
 
 def with_phases(links: Complex, phases: Phases) -> Complex:
@@ -54,11 +54,6 @@ def hopping(links: Complex, psi: Complex, phases: Phases) -> Complex:
     return total
 
 
-def twisted(psi: Complex, kappa: float, mu: float) -> Complex:
-    """(1 + 2 i kappa mu gamma_5) psi."""
-    return psi + 2j * kappa * mu * spin(GAMMA5, psi)
-
-
 def field_strength(links: Complex, mu: int, nu: int) -> Complex:
     """F_mu_nu = (Q - Q^dagger) / 8 with the four plaquettes Q around every site."""
 
@@ -79,20 +74,7 @@ def field_strength(links: Complex, mu: int, nu: int) -> Complex:
     m, n = mu + 1, nu + 1
     leaves = [(m, n, -m, -n), (n, -m, -n, m), (-m, -n, m, n), (-n, m, n, -m)]
     q = sum(transported(links[..., mu, :, :], leaf) for leaf in leaves)
-    f: Complex = (q - dagger(q)) / 8
-    return f
-
-
-def clover(links: Complex, psi: Complex, kappa: float, csw: float) -> Complex:
-    """(i / 2) kappa c_SW sum over mu, nu of sigma_mu_nu F_mu_nu psi."""
-    total = np.zeros_like(psi)
-    for mu in range(4):
-        for nu in range(4):
-            if mu != nu:
-                sigma = 0.5j * (GAMMA[mu] @ GAMMA[nu] - GAMMA[nu] @ GAMMA[mu])
-                f = field_strength(links, mu, nu)
-                total += spin(sigma, np.einsum("...ab,...sb->...sa", f, psi))
-    return 0.5j * kappa * csw * total
+    return (q - dagger(q)) / 8
 
 
 def diagonal_part(links: Complex, kappa: float, mu: float, csw: float) -> Complex:
@@ -103,20 +85,23 @@ def diagonal_part(links: Complex, kappa: float, mu: float, csw: float) -> Comple
     n = links.shape[-1]
     total = np.zeros((*links.shape[:4], 4, n, 4, n), links.dtype)
     total += np.einsum("ij,ab->iajb", np.eye(4) + 2j * kappa * mu * GAMMA5, np.eye(n))
-    for d in range(4):
-        for e in range(d + 1, 4):
-            sigma = 1j * GAMMA[d] @ GAMMA[e]
-            f = field_strength(links, d, e)
-            total += 1j * kappa * csw * np.einsum("ij,...ab->...iajb", sigma, f)
+    for d, e in PLANES if csw else ():  # sigma_de = i gamma_d gamma_e
+        term = np.einsum("ij,...ab->...iajb", 1j * GAMMA[d] @ GAMMA[e], field_strength(links, d, e))
+        total += 1j * kappa * csw * term
     return total.reshape(*links.shape[:4], 4 * n, 4 * n)
+
+
+def at_every_site(matrices: Complex, psi: Complex) -> Complex:
+    """Matrices of spin and colour at all sites times a spinor."""
+    return (matrices @ psi.reshape(*psi.shape[:4], -1, 1)).reshape(psi.shape)
 
 
 def wilson(
     links: Complex, psi: Complex, kappa: float, phases: Phases, mu: float = 0.0, csw: float = 0.0
 ) -> Complex:
     """M psi of the Wilson operator with a twisted mass and the clover term."""
-    diagonal = twisted(psi, kappa, mu) + clover(links, psi, kappa, csw)
-    return diagonal - kappa * hopping(links, psi, phases)
+    local = at_every_site(diagonal_part(links, kappa, mu, csw), psi)
+    return local - kappa * hopping(links, psi, phases)
 
 
 def dense(
@@ -124,8 +109,7 @@ def dense(
 ) -> Complex:
     """M as a matrix, element by element: rows and columns are (t, z, y, x, spin, colour)."""
     one = np.eye(4)
-    planes = [(m, n) for m in range(4) for n in range(m + 1, 4)]
-    strength = {plane: field_strength(links, *plane) for plane in planes}
+    strength = {plane: field_strength(links, *plane) for plane in PLANES}
     extents, colours = extents_of(links), links.shape[-1]
     sites = [*np.ndindex(*extents[::-1])]
     number = {site: n for n, site in enumerate(sites)}
@@ -133,7 +117,7 @@ def dense(
     for site, n in number.items():
         for a in range(colours):
             m[n, :, a, n, :, a] = one + 2j * kappa * mu * GAMMA5
-        for d, e in planes:  # sigma_de = i gamma_d gamma_e
+        for d, e in PLANES:
             sigma = 1j * GAMMA[d] @ GAMMA[e]
             term = 1j * kappa * csw * np.einsum("ij,ab->iajb", sigma, strength[d, e][site])
             m[n, :, :, n, :, :] += term

@@ -6,7 +6,6 @@ from tests.extensions.quarks.reference import dirac
 from tests.reference.fields import Complex
 
 TAU_1 = np.array([[0, 1], [1, 0]], complex)
-TAU_2 = np.array([[0, -1j], [1j, 0]])
 TAU_3 = np.diag([1.0 + 0j, -1.0])
 
 ROTATION = np.array([[1, 0], [0, 1j]])
@@ -15,10 +14,9 @@ ROTATION = np.array([[1, 0], [0, 1j]])
 
 def diagonal(kappa: float, mu_sigma: float, mu_delta: float) -> Complex:
     """A = 1 + 2 i kappa mu_sigma gamma_5 tau_1 + 2 kappa mu_delta tau_3, of flavour and spin."""
-    part: Complex = np.eye(8) + 2 * kappa * (
+    return np.eye(8) + 2 * kappa * (
         1j * mu_sigma * np.kron(TAU_1, dirac.GAMMA5) + mu_delta * np.kron(TAU_3, np.eye(4))
     )
-    return part
 
 
 def dense(
@@ -35,8 +33,7 @@ def dense(
         np.eye(size // (4 * colours)),
         np.eye(colours),
     )
-    matrix: Complex = np.kron(np.eye(2), one) + at_sites.reshape(2 * size, 2 * size)
-    return matrix
+    return np.kron(np.eye(2), one) + at_sites.reshape(2 * size, 2 * size)
 
 
 def doublet(
@@ -55,8 +52,7 @@ def doublet(
         a = a.conj().transpose(2, 3, 0, 1)
     local = np.einsum("fsgr,gtzyxra->ftzyxsa", a, chi)
     hop = np.stack([hopping(links, one, phases, dagger) for one in chi])
-    product: Complex = np.einsum("gf,f...->g...", ROTATION, local - kappa * hop)
-    return product
+    return np.einsum("gf,f...->g...", ROTATION, local - kappa * hop)
 
 
 def hopping(links: Complex, psi: Complex, phases: dirac.Phases, dagger: bool) -> Complex:
@@ -64,5 +60,4 @@ def hopping(links: Complex, psi: Complex, phases: dirac.Phases, dagger: bool) ->
     if not dagger:
         return dirac.hopping(links, psi, phases)
     turned = dirac.hopping(links, dirac.spin(dirac.GAMMA5, psi), phases)
-    product: Complex = dirac.spin(dirac.GAMMA5, turned)
-    return product
+    return dirac.spin(dirac.GAMMA5, turned)

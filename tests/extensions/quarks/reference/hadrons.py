@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tests.extensions.quarks.reference.dirac import GAMMA, GAMMA5, dense
+from tests.extensions.quarks.reference.dirac import GAMMA, GAMMA5
 from tests.reference.fields import Complex
 
 C = GAMMA[3] @ GAMMA[1]
@@ -16,14 +16,14 @@ C = GAMMA[3] @ GAMMA[1]
 
 def adjoint(gamma: Complex) -> Complex:
     """gamma_t Gamma^+ gamma_t."""
-    return np.asarray(GAMMA[3] @ gamma.conj().T @ GAMMA[3])
+    return GAMMA[3] @ gamma.conj().T @ GAMMA[3]
 
 
 def random_propagator(extents, colours, rng) -> Complex:
     """Gaussian random numbers."""
     shape = (2, *extents[::-1], 4, colours, 4, colours)
     numbers = rng.normal(size=shape)
-    return np.asarray(numbers[0] + 1j * numbers[1])
+    return numbers[0] + 1j * numbers[1]
 
 
 def waves(extents, momentum, origin=(0, 0, 0)) -> Complex:
@@ -33,12 +33,12 @@ def waves(extents, momentum, origin=(0, 0, 0)) -> Complex:
         2 * np.pi * p * (n - o) / length
         for p, n, o, length in zip(momentum, (x, y, z), origin, extents, strict=False)
     )
-    return np.asarray(np.exp(-1j * angle))
+    return np.exp(-1j * angle)
 
 
 def sum_of_slices(density: Complex, wave: Complex) -> Complex:
     """Sum over the sites of each time slice."""
-    return np.asarray((density * wave).sum(axis=(1, 2, 3)))
+    return (density * wave).sum(axis=(1, 2, 3))
 
 
 def meson(
@@ -76,11 +76,7 @@ def diquark(
 
 
 def triple(
-    first: Complex,
-    second: Complex,
-    third: Complex,
-    sink: Complex,
-    wave: Complex,
+    first: Complex, second: Complex, third: Complex, sink: Complex, wave: Complex
 ) -> Complex:
     """Three colours, before source spins are contracted: [t, i', j', k', k].
 
@@ -97,7 +93,7 @@ def triple(
                 third[..., c, :, f],
                 optimize=True,
             )
-    return np.asarray((density * wave[..., None, None, None, None]).sum(axis=(1, 2, 3)))
+    return (density * wave[..., None, None, None, None]).sum(axis=(1, 2, 3))
 
 
 def baryon(up: Complex, down: Complex, sink: Complex, source: Complex, wave: Complex) -> Complex:
@@ -108,9 +104,7 @@ def baryon(up: Complex, down: Complex, sink: Complex, source: Complex, wave: Com
     """
     end = GAMMA[3] @ source.conj() @ GAMMA[3]
     whole = triple(up, down, up, sink, wave)
-    return np.asarray(
-        np.einsum("tIJKk,IJ->tkK", whole, end) + np.einsum("tKJIk,IJ->tkK", whole, end)
-    )
+    return np.einsum("tIJKk,IJ->tkK", whole, end) + np.einsum("tKJIk,IJ->tkK", whole, end)
 
 
 def resonance(quark: Complex, sink: Complex, source: Complex, wave: Complex) -> Complex:
@@ -119,13 +113,13 @@ def resonance(quark: Complex, sink: Complex, source: Complex, wave: Complex) -> 
     whole, total = triple(quark, quark, quark, sink, wave), 0
     for order in permutations("IJK"):
         total = total + np.einsum(f"t{''.join(order)}k,IJ->tkK", whole, end)
-    return np.asarray(total)
+    return total
 
 
 def projected(correlator: Complex, parity: int) -> Complex:
     """parity Tr [(1 + parity gamma_t)/2 C], which is positive for either parity."""
     matrix = parity * (np.eye(4) + parity * GAMMA[3]) / 2
-    return np.asarray(np.einsum("kl,tlk->t", matrix, correlator))
+    return np.einsum("kl,tlk->t", matrix, correlator)
 
 
 def free_propagator(extents, kappa: float, angles, colours: int) -> Complex:
@@ -145,12 +139,4 @@ def free_propagator(extents, kappa: float, angles, colours: int) -> Complex:
     x = np.indices(extents)
     turn = sum(a * n / length for a, n, length in zip(angles, x, extents, strict=True))
     spins = (np.exp(1j * turn)[..., None, None] * periodic).transpose(3, 2, 1, 0, 4, 5)
-    return np.asarray(np.einsum("tzyxij,ab->tzyxiajb", spins, np.eye(colours)))
-
-
-def dense_propagator(links: Complex, kappa: float, phases, place) -> Complex:
-    """M^-1 from x, y, z, t of a small lattice, by inverting the matrix."""
-    shape = (*links.shape[:4], 4, links.shape[-1])
-    inverse = np.linalg.inv(dense(links, kappa, phases)).reshape(*shape, *shape)
-    x, y, z, t = place
-    return np.asarray(inverse[..., t, z, y, x, :, :])
+    return np.einsum("tzyxij,ab->tzyxiajb", spins, np.eye(colours))

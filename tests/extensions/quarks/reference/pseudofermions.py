@@ -6,7 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.extensions.quarks.reference.dirac import Phases, dense, diagonal_part, hopping
+from tests.extensions.quarks.reference.dirac import (
+    Phases,
+    at_every_site,
+    dense,
+    diagonal_part,
+    hopping,
+)
 from tests.reference.fields import Complex, extents_of, parity
 
 REFINEMENTS = 4
@@ -24,8 +30,7 @@ class Quark(NamedTuple):
     def apply(self, links: Complex, psi: Complex) -> Complex:
         """M psi."""
         hopped = hopping(links, psi, self.phases)
-        product: Complex = at_every_site(self.diagonal(links), psi) - self.kappa * hopped
-        return product
+        return at_every_site(self.diagonal(links), psi) - self.kappa * hopped
 
     def diagonal(self, links: Complex) -> Complex:
         """A, as matrices of all sites."""
@@ -36,15 +41,13 @@ class Quark(NamedTuple):
         a = self.diagonal(links)
         odd = at_every_site(inverses(a), hopping(links, psi, self.phases))
         again = hopping(links, odd, self.phases)
-        product: Complex = at_every_site(a, psi) - self.kappa**2 * again
-        return product
+        return at_every_site(a, psi) - self.kappa**2 * again
 
     def inverse(self, links: Complex) -> Complex:
         """M^-1 as a matrix in double precision."""
-        inverse: Complex = np.linalg.inv(
+        return np.linalg.inv(
             dense(links.astype(complex), self.kappa, self.phases, self.mu, self.csw)
         )
-        return inverse
 
     def solve(self, links: Complex, b: Complex, inverse: Complex | None = None) -> Complex:
         """M^-1 b, by iterative refinement with the inverse in double precision."""
@@ -56,20 +59,12 @@ class Quark(NamedTuple):
         return x
 
 
-def at_every_site(matrices: Complex, psi: Complex) -> Complex:
-    """Matrices of spin and colour at all sites times a spinor."""
-    vectors = psi.reshape(*psi.shape[:4], -1, 1)
-    product: Complex = (matrices @ vectors).reshape(psi.shape)
-    return product
-
-
 def inverses(matrices: Complex) -> Complex:
     """Inverses, improved by Newton's iteration in the precision of the matrices."""
     x = np.linalg.inv(matrices.astype(complex)).astype(matrices.dtype)
     for _ in range(2):
         x = x @ (2 * np.eye(x.shape[-1]) - matrices @ x)
-    inverse: Complex = x
-    return inverse
+    return x
 
 
 def log_determinants(matrices: Complex) -> Complex:
@@ -80,28 +75,24 @@ def log_determinants(matrices: Complex) -> Complex:
         total = total + np.log(np.abs(pivot))
         factors = a[..., k + 1 :, k] / pivot[..., None]
         a[..., k + 1 :, :] -= factors[..., None] * a[..., None, k, :]
-    found: Complex = np.asarray(total)
-    return found
+    return total
 
 
 def odd_determinant(links: Complex, quark: Quark, flavours: int) -> float:
     """-flavours ln |det A_oo|."""
     odd = parity(extents_of(links)) == 1
-    value: float = -flavours * log_determinants(quark.diagonal(links)[odd]).sum()
-    return value
+    return -flavours * log_determinants(quark.diagonal(links)[odd]).sum()
 
 
 def even(psi: Complex) -> Complex:
     """The part on the even sites."""
-    part: Complex = psi * (parity(psi.shape[3::-1]) == 0)[..., None, None]
-    return part
+    return psi * (parity(psi.shape[3::-1]) == 0)[..., None, None]
 
 
 def two_flavours(links: Complex, phi: Complex, quark: Quark) -> float:
     """phi^dagger (Mh Mh^dagger)^-1 phi: Mh^-1 phi is the even part of M^-1 phi."""
     y = even(quark.solve(links, even(phi)))
-    action: float = (np.abs(y) ** 2).sum()
-    return action
+    return (np.abs(y) ** 2).sum()
 
 
 def ratio(links: Complex, phi: Complex, light: Quark, heavy: Quark) -> float:
@@ -117,8 +108,7 @@ def even_sites(links: Complex) -> NDArray[np.bool_]:
 def reduced_matrix(links: Complex, quark: Quark) -> Complex:
     """Mh on the even sites as a matrix: the inverse of the even part of M^-1."""
     is_even = even_sites(links)
-    part: Complex = np.linalg.inv(quark.inverse(links)[np.ix_(is_even, is_even)])
-    return part
+    return np.linalg.inv(quark.inverse(links)[np.ix_(is_even, is_even)])
 
 
 def determinants(links: Complex, quarks: Sequence[Quark]) -> list[float]:

@@ -43,22 +43,11 @@ AVERAGES = {"plaquette": "plaquette", "rectangles": "rectangle", "polyakov": "re
 
 @dataclass(frozen=True)
 class Quark:
-    """A determinant that is computed on every configuration.
-
-    Attributes
-    ----------
-    kappa : dict of str to float
-        The hopping parameter by group: with it ln |det M| fluctuates by about 0.5, so that the
-        weights of two flavours leave a third of the configurations.
-    phase : int
-        1 for periodic and -1 for antiperiodic quarks.
-    operator : str
-        Name of the operator.
-    parameters : dict of str to float
-        Twisted mass and clover coefficient.
-    """
+    """A determinant that is computed on every configuration."""
 
     kappa: dict[str, float]
+    """By group: with it ln |det M| fluctuates by about 0.5, so that the weights of two flavours
+    leave a third of the configurations."""
     phase: int = -1
     operator: str = "wilson"
     parameters: dict[str, float] = field(default_factory=dict)

@@ -40,8 +40,7 @@ class WallQuark(NamedTuple):
         for _ in range(2):
             d = np.stack([dirac.hopping(links, one, self.phases) for one in hopped])
             hopped = walls.along(self.inverses(), d)
-        product: Complex = phi - self.kappa**2 * hopped
-        return product
+        return phi - self.kappa**2 * hopped
 
     def matrix(self, links: Complex) -> Complex:
         """C as a matrix, whose rows and columns are those of all s with the even sites."""
@@ -54,8 +53,7 @@ class WallQuark(NamedTuple):
         along = sum(np.kron(a, one * p) for a, p in zip(self.inverses(), (up, 1 - up), strict=True))
         slices = np.eye(self.extent)
         eo, oe = (np.kron(slices, d[np.ix_(a, ~a)]) for a in (is_even, ~is_even))
-        found: Complex = np.eye(len(along)) - self.kappa**2 * along @ eo @ along @ oe
-        return found
+        return np.eye(len(along)) - self.kappa**2 * along @ eo @ along @ oe
 
     def solve(self, links: Complex, b: Complex) -> Complex:
         """C^-1 b, by iterative refinement with the inverse in double precision."""
@@ -83,8 +81,7 @@ def even_numbers(phi: Complex) -> NDArray[np.int64]:
 def ratio(links: Complex, phi: Complex, light: WallQuark, heavy: WallQuark) -> float:
     """|C1^-1 C2 phi|^2."""
     y = light.solve(links, heavy.reduced(links, phi))
-    action: float = (np.abs(y) ** 2).sum()
-    return action
+    return (np.abs(y) ** 2).sum()
 
 
 def root_ratio(links: Complex, phi: Complex, light: WallQuark, heavy: WallQuark) -> float:
@@ -94,5 +91,4 @@ def root_ratio(links: Complex, phi: Complex, light: WallQuark, heavy: WallQuark)
         c = quark.matrix(links)
         values, vectors = np.linalg.eigh(c @ c.conj().T)
         vector = vectors @ (values**power * (vectors.conj().T @ vector))
-    action: float = (np.abs(vector) ** 2).sum()
-    return action
+    return (np.abs(vector) ** 2).sum()

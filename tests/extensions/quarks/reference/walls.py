@@ -71,11 +71,6 @@ def dense(links, extent, mass, height, phases, b=1.0, c=0.0, weights=None):
     return m.reshape(extent * size, extent * size)
 
 
-def gamma5(psi):
-    """gamma_5 R psi, with the reflection R of the fifth direction."""
-    return dirac.spin(dirac.GAMMA5, psi[::-1])
-
-
 def effective(links, extent, mass, height, phases, b=1.0, c=0.0, weights=None):
     """The effective operator in four dimensions, (1 + m) / 2 + (1 - m) / 2 gamma_5 S(H).
 

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.sources import parse_source, smear_step
+from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
-from tests.reference.fields import dagger, gauge_transform, random_field, shift
+from tests.reference.fields import dagger, random_field, shift
 
 LATTICE = Lattice(4, 6, 8, 4)
 TOLERANCE = {"double": 1e-13, "single": 2e-6}
@@ -65,7 +64,7 @@ def test_points_and_walls(group, precision, best_device):
 @pytest.mark.parametrize("steps", [4, 5])
 def test_gaussian_sources(group, precision, steps, best_device, rng):
     links = random_field(LATTICE.extents, group, rng)
-    field = Field.from_slices(LATTICE, group, links, precision, best_device)
+    field = field_of(links, best_device, precision)
     where = np.zeros(LATTICE.extents[::-1])
     where[3, 7, 4, 1] = 1
     expected = np.array(
@@ -82,48 +81,14 @@ def test_gaussian_sources(group, precision, steps, best_device, rng):
     assert np.abs(vectors.to_numpy() - expected).max() < 10 * TOLERANCE[precision]
 
 
-@pytest.mark.slow
-def test_gaussian_sources_are_gaussian():
-    """On links 1 and far from the boundary, the mean square of the distance is 3 width^2 / 2."""
-    lattice, width = Lattice(24, 24, 24, 2), 2.5
-    field = Field.cold(lattice, "su2", "double")
-    psi = filled(f"gauss:{width},40,12,12,12,1", field)[0, 1, ..., 0, 0].real
-    z, y, x = np.indices(psi.shape) - 12
-    assert psi.sum() == pytest.approx(1)
-    assert (psi * (x**2 + y**2 + z**2)).sum() == pytest.approx(1.5 * width**2, rel=1e-6)
-    exact = np.exp(-((x[12, 12]) ** 2) / width**2)
-    assert np.abs(psi[12, 12] / psi[12, 12, 12] - exact).max() < 0.04
-
-
-def test_smearing_is_covariant(best_device, rng):
-    links = random_field(LATTICE.extents, "su3", rng)
-    g = random_field(LATTICE.extents, "su3", rng)[..., 0, :, :]
-    psi = random_spinor(LATTICE.extents, 3, rng)
-
-    def step(links, psi):
-        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
-        source = SpinorField.from_numpy(field, psi)
-        target = source.like()
-        smear_step(source, target, field, 0.1)
-        return target.to_numpy()[0]
-
-    turned = np.einsum("...ab,...sb->...sa", g, step(links, psi))
-    found = step(gauge_transform(links, g), np.einsum("...ab,...sb->...sa", g, psi))
-    assert np.abs(found - turned).max() < 1e-13
-
-
 def test_slabs_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
-    found = []
-    for slices in [(4,), (2, 2)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.from_slices(LATTICE, "su3", links, "double", devices)
-        texts = ("point:1,4,7,3", "wall:2", "gauss:1.5,5,1,4,7,3")
-        found.append([filled(text, field) for text in texts])
-        devices.close()
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+    texts = ("point:1,4,7,3", "wall:2", "gauss:1.5,5,1,4,7,3")
+
+    def calculate(devices):
+        return [filled(text, field_of(links, devices)) for text in texts]
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)
 
 
 def test_labels_have_no_commas():

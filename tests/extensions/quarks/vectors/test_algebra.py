@@ -51,7 +51,6 @@ def assert_close(field, expected, storage):
 
 
 def assert_products(found, w, r, storage):
-    """Compare the scalar products of every vector."""
     rounding = 1e-13 if storage == "double" else 3e-6
     axes = tuple(range(1, r.ndim))
     norm2 = (np.abs(r) ** 2).sum(axis=axes)

@@ -1,25 +1,35 @@
-"""Gamma_5 in combinations of vectors, and bases of vectors, against NumPy."""
+"""Bases of vectors, gamma matrices, and the kind of NumPy's arithmetic that kernels repeat."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.modes.chirality import (
     CombineChiralities,
     HermitianOperator,
     SquaredOperator,
 )
-from gauge_mc.extensions.quarks.operators import OPERATORS, Wilson
+from gauge_mc.extensions.quarks.operators import Wilson
+from gauge_mc.extensions.quarks.vectors import basis as module
 from gauge_mc.extensions.quarks.vectors.basis import (
+    GAMMA,
+    GAMMA_5,
     MOST_COMBINED,
+    SIXTEEN,
+    STRICT,
+    USUAL,
     BasisProducts,
     CombineBasis,
     Projection,
+    adjoint,
+    in_kernels,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field
 
@@ -98,7 +108,7 @@ def test_the_hermitian_operator(csw, slices, group, best_device, rng):
     """Gamma_5 M and its square, on one slab and on several."""
     links = random_field(LATTICE.extents, group, rng)
     devices = DeviceGroup((best_device,) * slices)
-    field = Field.from_slices(LATTICE, group, links, "double", devices)
+    field = field_of(links, devices)
     q = HermitianOperator(Wilson(field, 0.17, csw, 0.0, PHASES).prepared())
     n = int(group[2])
     psi = np.stack([reference.random_spinor(LATTICE.extents, n, rng) for _ in range(2)])
@@ -129,7 +139,7 @@ def test_the_hermitian_operator(csw, slices, group, best_device, rng):
 def test_vectors_with_the_factor_0_are_not_read(best_device, rng):
     """So that memory which has not been written may stand there."""
     links = random_field(LATTICE.extents, "su2", rng)
-    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    field = field_of(links, best_device)
     square = SquaredOperator(HermitianOperator(Wilson(field, 0.17).prepared()))
     v = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 2, rng))
     target, expected, empty = (v.like() for _ in range(3))
@@ -141,9 +151,55 @@ def test_vectors_with_the_factor_0_are_not_read(best_device, rng):
     assert np.abs(found - expected.to_numpy()).max() < 1e-13 * np.abs(found).max()
 
 
-def test_other_operators_are_not_hermitian(best_device):
-    field = Field.cold(LATTICE, "su3", "double", best_device)
-    walls = OPERATORS["domain-wall"](field, 0.1, ls=4)
-    for operator in (Wilson(field, 0.12, 0.0, 0.1), Wilson(field, 0.12, 1.0, 0.1), walls):
-        with pytest.raises(UsageError, match="not hermitian"):
-            HermitianOperator(operator.prepared())
+def test_the_basis_is_that_of_degrand_and_rossi():
+    """Its formulas with Pauli matrices: gamma_i = -sigma_2 x sigma_i for i = x, z, and so on."""
+    s = [np.array(m) for m in ([[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]])]
+    off = np.array([[0, 1j], [-1j, 0]])
+    np.testing.assert_array_equal(GAMMA[0], np.kron(off, s[0]))
+    np.testing.assert_array_equal(GAMMA[1], -np.kron(off, s[1]))
+    np.testing.assert_array_equal(GAMMA[2], np.kron(off, s[2]))
+    np.testing.assert_array_equal(GAMMA[3], np.kron(s[0], np.eye(2)))
+
+
+def test_the_sixteen_are_a_basis_and_spell_their_products():
+    matrices = [one.ravel() for one in SIXTEEN.values()]
+    assert len(matrices) == 16
+    overlaps = np.array([[a.conj() @ b for b in matrices] for a in matrices])
+    np.testing.assert_array_equal(np.abs(overlaps), 4 * np.eye(16))
+    letters = {**dict(zip("xyzt", GAMMA, strict=True)), "5": GAMMA_5}
+    for name, one in SIXTEEN.items():
+        product = np.eye(4)
+        for letter in name.replace("unit", "").replace("g", ""):
+            product = product @ letters[letter]
+        np.testing.assert_array_equal(one, product)
+
+
+def test_adjoint(rng):
+    """(q̄ Gamma q')^dagger with q̄ = q^dagger gamma_t, for numbers in place of fields."""
+    q, other = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))
+    for one in SIXTEEN.values():
+        product = q.conj() @ GAMMA[3] @ one @ other
+        assert other.conj() @ GAMMA[3] @ adjoint(one) @ q == pytest.approx(product.conj())
+
+
+def fused(a, b):
+    """The product of complex numbers, with one rounding of a product and a sum."""
+    return np.array([module._fused(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+
+
+@pytest.mark.parametrize(
+    ("multiply", "kind"),
+    [(STRICT.multiply, "SMITH"), (fused, "SMITH_FUSED"), (lambda a, b: a * b * 1.5, None)],
+)
+def test_products_tell_the_kind(multiply, kind):
+    assert in_kernels(replace(USUAL, multiply=multiply)) == kind
+    assert in_kernels(STRICT) == "PLAIN"
+
+
+def test_quotients_that_are_unknown_have_no_kind():
+    assert in_kernels(replace(USUAL, divide=STRICT.divide)) is None
+
+
+def test_numpy_is_known():
+    """On the processors on which the tests run."""
+    assert in_kernels(USUAL) in ("SMITH", "SMITH_FUSED")

@@ -1,14 +1,18 @@
-"""Spinor fields: to a device and back, and what is refused."""
+"""Spinor fields and links: to a device and back, and in other precisions."""
 
 import numpy as np
 import pytest
 
+from gauge_mc.devices.kernels import REAL_BYTES
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors.transport import in_precision
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
-from tests.reference.fields import parity
+from tests.reference.fields import parity, random_field
 
 LATTICE = Lattice(4, 6, 8, 10)
 
@@ -73,7 +77,27 @@ def test_what_is_refused(rng):
         SpinorField.from_numpy(field, np.zeros((4, 2, 2, 2, 4, 2)))
     with pytest.raises(UsageError, match="no precision 'singel' of spinors; did you mean 'single'"):
         SpinorField.empty(field, "singel")
-    two = SpinorField.empty(field, count=2)
     with pytest.raises(GaugeError, match="The array has 1 vector, but the field has 2"):
-        two.restore(np.zeros((4, 2, 2, 2, 4, 3)))
-    assert repr(two) == "<SpinorField 2x2x2x4, 2 vectors on all sites, double>"
+        SpinorField.empty(field, count=2).restore(np.zeros((4, 2, 2, 2, 4, 3)))
+
+
+@pytest.mark.parametrize("origin", REAL_BYTES)
+@pytest.mark.parametrize("to", REAL_BYTES)
+def test_links_in_another_precision_are_those_of_the_host(group, origin, to, device, rng):
+    field = field_of(random_field(LATTICE.extents, group, rng), device, origin)
+    copy = in_precision(field, to)
+    through = Field.from_slices(LATTICE, group, field.slices(), to, device)
+    assert copy.precision == to
+    assert (copy is field) == (origin == to)
+    np.testing.assert_array_equal(copy.to_numpy(), through.to_numpy())
+
+
+def test_links_in_another_precision_have_halos(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    field = field_of(links, DeviceGroup((best_device,) * 2), "single")
+    copy = in_precision(field, "double")
+    through = Field.from_slices(LATTICE, "su3", field.slices(), "double", field.devices)
+    through.exchange_halo(None)
+    for one, other in zip(copy.slabs, through.slabs, strict=True):
+        content = [slab.device.read(slab.buffer, 0, slab.buffer.nbytes) for slab in (one, other)]
+        np.testing.assert_array_equal(*content)

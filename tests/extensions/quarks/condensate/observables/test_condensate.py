@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.condensate.observable import COLUMNS, Condensate
 from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.files.table import Table
 from gauge_mc.fits import fit
+from gauge_mc.observables.noise_reduction import digest_of
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac, overlap, walls
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 from tests.reference.fields import random_field
@@ -20,24 +20,19 @@ from tests.reference.fields import random_field
 LATTICE = Lattice(2, 2, 2, 4)
 PHASES = [1, 1, 1, -1]
 KAPPA, HEIGHT, EXTENT = 0.12, 1.7, 4
-RANGE = 0.3, 6.0
 
 
-def wilson(links, quark, phases=PHASES):
+def wilson(links, kappa, mu=0.0, csw=0.0):
     """(D + m0)^-1."""
-    kappa, mu = quark[:2]
-    csw = 1.4 if len(quark) > 2 else 0.0
-    return 2 * kappa * np.linalg.inv(dirac.dense(links, kappa, phases, mu, csw))
+    return 2 * kappa * np.linalg.inv(dirac.dense(links, kappa, PHASES, mu, csw))
 
 
 def wall(links, mass, **coefficients):
-    """S of the physical field of domain-wall quarks."""
     d, _, _ = walls.effective(links, EXTENT, mass, HEIGHT, PHASES, **coefficients)
     return (np.linalg.inv(d) - np.eye(len(d))) / (1 - mass)
 
 
 def overlap_quark(links, mass, rho=1.5):
-    """S of overlap quarks without the contact term."""
     h = overlap.kernel(links, rho, PHASES)
     d, massless = (overlap.overlap(h, rho, links.shape[-1], m) for m in (mass, 0.0))
     return (np.eye(len(d)) - massless / (2 * rho)) @ np.linalg.inv(d)
@@ -48,10 +43,6 @@ def gamma5(size, colours):
 
 
 def sources_of(observable, field):
-    """The vectors of every source, all of its parts."""
-    from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
-    from gauge_mc.observables.noise_reduction import digest_of
-
     digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
     found = {}
     for source in observable._noise_sources(digest):
@@ -62,7 +53,6 @@ def sources_of(observable, field):
 
 
 def estimates(s, eta, colours):
-    """The columns of the table for parts of a source."""
     five, sites = gamma5(len(s), colours), LATTICE.sites
     traces = [np.trace(eta.conj().T @ m @ eta) for m in (s, five[:, None] * s, s @ s)]
     pion = (np.abs(s @ eta) ** 2).sum()
@@ -82,9 +72,9 @@ def measured(observable, field):
     return {row[:first]: np.array(row[first:]) for row in rows}
 
 
-def field_of(rng, device, group="su2"):
+def links_on(rng, device, group="su2"):
     links = random_field(LATTICE.extents, group, rng)
-    return Field.from_slices(LATTICE, group, links, "double", device), links
+    return field_of(links, device), links
 
 
 def check(options, propagators, field):
@@ -102,42 +92,46 @@ def check(options, propagators, field):
 @pytest.mark.longer
 @pytest.mark.parametrize("noise", ["z4", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_twisted_and_untwisted_wilson_quarks(noise, best_device, rng):
-    field, links = field_of(rng, best_device)
+    field, links = links_on(rng, best_device)
     quarks = [(KAPPA, mu) for mu in (0.0, 0.2)]
     options = {"kappa": str(KAPPA), "mu": "0,0.2", "sources": 2, "noise": noise}
-    check(options, {one: wilson(links, one) for one in quarks}, field)
+    check(options, {one: wilson(links, *one) for one in quarks}, field)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dilute", ["spin,colour", "even-odd,time"])
 def test_diluted_sources_of_clover_quarks(dilute, best_device, rng):
-    field, links = field_of(rng, best_device, "su3")
+    field, links = links_on(rng, best_device, "su3")
     options = {"kappa": str(KAPPA), "csw": 1.4, "sources": 2, "dilute": dilute}
-    check(options, {(KAPPA, 0.0): wilson(links, (KAPPA, 0.0, "clover"))}, field)
+    check(options, {(KAPPA, 0.0): wilson(links, KAPPA, csw=1.4)}, field)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", ["", ",b=1.5,c=0.5", ",optimal=0.3/6", ",b=1,c=1"])
-def test_domain_wall_quarks(weights, best_device, rng):
-    field, links = field_of(rng, best_device)
-    words = f"domain-wall:LS={EXTENT},M5={HEIGHT}{weights.replace('/', ',')},m=0.1,0.3"
-    given = {
-        "": {},
-        ",b=1.5,c=0.5": {"b": 1.5, "c": 0.5},
-        ",b=1,c=1": {"b": 1.0, "c": 1.0},
-        ",optimal=0.3/6": {"b": 1.0, "c": 1.0, "weights": optimal_weights(EXTENT, *RANGE)},
-    }[weights]
-    if "optimal" in weights:
-        words = words.replace(",m=", ",b=1,c=1,m=")
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ("", {}),
+        ("b=1.5,c=0.5,", {"b": 1.5, "c": 0.5}),
+        ("b=1,c=1,", {"b": 1.0, "c": 1.0}),
+        (
+            "b=1,c=1,optimal=0.3,6,",
+            {"b": 1.0, "c": 1.0, "weights": optimal_weights(EXTENT, 0.3, 6)},
+        ),
+    ],
+    ids=["shamir", "moebius", "borici", "optimal"],
+)
+def test_domain_wall_quarks(words, given, best_device, rng):
+    field, links = links_on(rng, best_device)
     kappa = 1 / (8 - 2 * HEIGHT)
     found = {(kappa, 0.0, m): wall(links, m, **given) for m in (0.1, 0.3)}
-    check({"quark": words, "sources": 2}, found, field)
+    quark = f"domain-wall:LS={EXTENT},M5={HEIGHT},{words}m=0.1,0.3"
+    check({"quark": quark, "sources": 2}, found, field)
 
 
 @pytest.mark.slow
 def test_overlap_quarks_and_their_ward_identity(best_device, rng):
     """Errors of the sign function may be 2 rho / m times as large in propagators."""
-    field, links = field_of(rng, best_device)
+    field, links = links_on(rng, best_device)
     options = {"quark": "overlap:rho=1.5,accuracy=1e-10,m=0.1,0.4", "sources": 2}
     found = {(1 / (8 - 3), 0.0, m): overlap_quark(links, m) for m in (0.1, 0.4)}
     check(options, found, field)
@@ -149,8 +143,8 @@ def test_overlap_quarks_and_their_ward_identity(best_device, rng):
 @pytest.mark.slow
 def test_averages_over_sources_are_traces(best_device, rng):
     """Of 60 sources, within four errors, with and without dilution."""
-    field, links = field_of(rng, best_device)
-    s = wilson(links, (KAPPA, 0.0))
+    field, links = links_on(rng, best_device)
+    s = wilson(links, KAPPA)
     exact = estimates(s, np.eye(len(s)), 2)
     spreads = []
     for dilute in ("none", "spin,colour,even-odd,time"):
@@ -166,16 +160,14 @@ def test_averages_over_sources_are_traces(best_device, rng):
 @pytest.mark.slow
 def test_slabs_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su2", rng)
-    found = []
-    for slices in [(4,), (2, 2)]:
-        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
-        devices = DeviceGroup(cpus, slices=slices)
-        field = Field.from_slices(LATTICE, "su2", links, "double", devices)
-        options = {"kappa": str(KAPPA), "noise": "gaussian", "dilute": "time,colour"}
-        observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
-        found.append(observable.measurer(field)(field))
-        devices.close()
-    assert found[0] == found[1]
+    options = {"kappa": str(KAPPA), "noise": "gaussian", "dilute": "time,colour"}
+    observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
+
+    def calculate(devices):
+        field = field_of(links, devices)
+        return observable.measurer(field)(field)
+
+    check_divisions("cpu-16", [(4,), (2, 2)], calculate)
 
 
 def test_headers_say_how_the_sources_are_made():
@@ -222,7 +214,7 @@ def test_printed_condensates_are_derivatives_of_the_determinant(tmp_path, rng):
         "overlap": lambda m, mu: overlap.overlap(overlap.kernel(links, 1.5, PHASES), 1.5, 2, m),
     }
     propagators = {
-        "wilson": lambda m, mu: wilson(links, (1 / (2 * m + 8), mu)),
+        "wilson": lambda m, mu: wilson(links, 1 / (2 * m + 8), mu),
         "wall": lambda m, mu: wall(links, m),
         "overlap": lambda m, mu: overlap_quark(links, m),
     }

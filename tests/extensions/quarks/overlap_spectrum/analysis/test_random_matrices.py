@@ -9,7 +9,6 @@ from gauge_mc.extensions.quarks.overlap_spectrum.analysis import (
     ORTHOGONAL,
     UNITARY,
     _kernel_eigenvalues,
-    dyson_index,
     mean_eigenvalues,
 )
 
@@ -32,13 +31,9 @@ def test_published_ratios():
     assert mean_eigenvalues(UNITARY, -2, 1) == mean_eigenvalues(UNITARY, 2, 1)
 
 
-def test_classes():
-    assert [dyson_index(n) for n in (2, 3, 4)] == [ORTHOGONAL, UNITARY, UNITARY]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dyson", [UNITARY, ORTHOGONAL])
-@pytest.mark.parametrize("nu", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("nu", [0, 2])
 def test_samples_of_matrices(dyson, nu, rng):
     """Singular values of random matrices of the size n, whose means differ by less than 1 %."""
     n, samples, number = 40, 1200, 3

@@ -74,19 +74,13 @@ def test_moments_and_ratios_of_known_matrices(tmp_path, rng):
         assert abs(ratio.ratio.value - ratio.predicted) < 4 * ratio.ratio.error + 0.01
         own = (ratio.ratio.value - ratio.predicted) / ratio.ratio.error
         assert ratio.deviation == pytest.approx(own)
-    other_class = mean_eigenvalues(2, 0, 2)[0] / mean_eigenvalues(2, 1, 2)[0]
-    assert abs(found.ratios[0].predicted - other_class) > 0.04
-
-
-@pytest.mark.slow
-def test_the_error_of_a_mean_is_that_of_its_sector(tmp_path, rng):
-    table = tmp_path / "overlap_spectrum.csv"
-    indices = write_spectra(table, rng)
-    one = gauge_mc.fit("overlap-spectrum", table).found.sectors[0]
+    one = found.sectors[0]
     sizes = np.loadtxt(eigenvalue_table(table), delimiter=",", comments=("#", "s"))[::2, 2]
     own = sizes[indices == 0]
     assert one.mean.value == pytest.approx(own.mean())
     assert one.mean.error == pytest.approx(own.std() / np.sqrt(own.size), rel=0.4)
+    other_class = mean_eigenvalues(2, 0, 2)[0] / mean_eigenvalues(2, 1, 2)[0]
+    assert abs(found.ratios[0].predicted - other_class) > 0.04
 
 
 @pytest.mark.slow
@@ -107,12 +101,13 @@ def test_the_charge_of_the_flow_is_beside_it(sketched, tmp_path, rng):
     gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
 
 
-def test_file_and_report(tmp_path, rng):
+def test_file_report_and_plot(sketched, tmp_path, rng):
     write_spectra(tmp_path / "overlap_spectrum.csv", rng, 60)
     result = gauge_mc.fit("overlap-spectrum", tmp_path / "overlap_spectrum.csv")
     written = json.loads((tmp_path / "overlap-spectrum.json").read_text())
     assert written["square"]["value"] == result.found.square.value
     assert len(result.report()) == 3
+    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
 
 
 def test_refusals(tmp_path, rng):
@@ -133,26 +128,6 @@ def test_an_index_that_stays_has_no_error(tmp_path, rng):
     found = gauge_mc.fit("overlap-spectrum", tmp_path / "overlap_spectrum.csv").found
     assert np.isnan(found.square.error)
     assert any("too rarely" in one for one in found.cautions)
-
-
-def test_plot(sketched, tmp_path, rng):
-    write_spectra(tmp_path / "overlap_spectrum.csv", rng, 60)
-    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
-
-
-@pytest.mark.slow
-def test_a_frame_without_sectors_says_so(sketched, monkeypatch, tmp_path, rng):
-    said = []
-    monkeypatch.setattr(
-        "matplotlib.axes.Axes.text", lambda axes, x, y, text, **how: said.append(text)
-    )
-    for number, expected in ((10, ["configurations"]), (200, [])):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        write_spectra(folder / "overlap_spectrum.csv", rng, number)
-        gauge_mc.plot("overlap-spectrum", folder, output=folder / "figure.png")
-        assert [one.rpartition(" ")[2] for one in said] == expected
-        said.clear()
 
 
 def write_chains(folder, rng, lengths):
@@ -223,10 +198,8 @@ def test_every_chain_loses_its_own_transient(sketched, tmp_path, rng):
     flow = synthetic_flow(rng, 200, charges=index.astype(float), smear=0.01)
     write_flow(spoilt / "flow.csv", flow)
     auto = gauge_mc.fit("overlap-spectrum", tmp_path, skip="auto")
-    assert [one.run for one in auto.thermalisation] == [
-        str(tmp_path / "run_chain1"),
-        str(spoilt),
-    ]
+    runs = [str(tmp_path / "run_chain1"), str(spoilt)]
+    assert [one.run for one in auto.thermalisation] == runs
     steps = read_table(spoilt / "overlap_spectrum.csv")["sweep"]
     first, second = (one.update for one in auto.thermalisation)
     assert second >= steps[29] > first

@@ -1,7 +1,5 @@
 """The index and the lowest eigenvalues of the overlap operator, against dense matrices."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,14 +9,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.overlap import quarks as kept_modes
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
-from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
-    EIGENVALUE_TABLE,
-    OverlapSpectrumObservable,
-    eigenvalue_table,
-)
-from gauge_mc.fields.field import Field
+from gauge_mc.extensions.quarks.overlap_spectrum.observable import OverlapSpectrumObservable
 from gauge_mc.files.table import read_table
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import flux_links, random_field
 
@@ -46,7 +39,6 @@ def same_results(one, other):
 
 
 def check_dense(record, rows, links, phases, csw=0.0):
-    """Compare with all eigenvalues of dense matrices."""
     colours = links.shape[-1]
     kernel = reference.kernel(links, RHO, phases, csw)
     massless = reference.overlap(kernel, RHO, colours)
@@ -79,9 +71,9 @@ FLUXES = {"su2": ((1, -1), (1, -1)), "su3": ((1, -1, 0), (1, 0, -1))}
 @pytest.mark.parametrize("sign", [1, -1])
 def test_dense_matrices_on_unequal_extents(sign, rng):
     """With two zero modes of one chirality or the other."""
-    lattice, (xy, zt) = Lattice(2, 4, 2, 2), FLUXES["su2"]
-    links = flux_links(lattice.extents, xy, tuple(sign * n for n in zt), 0.2, rng)
-    field = Field.from_slices(lattice, "su2", links, "double", open_device(threads=1))
+    xy, zt = FLUXES["su2"]
+    links = flux_links((2, 4, 2, 2), xy, tuple(sign * n for n in zt), 0.2, rng)
+    field = field_of(links, open_device(threads=1))
     options = {"rho": RHO, "boundary": "0,0,0.5,1", "accuracy": 1e-3, "modes": 8}
     record, rows = measured(field, eigenvalues=2, approximation="polynomial", **options)
     check_dense(record, rows, links, [1, 1, 1j, -1])
@@ -92,52 +84,29 @@ def test_dense_matrices_on_unequal_extents(sign, rng):
 
 @pytest.mark.slow
 def test_dense_matrices_of_su3_with_the_clover_term(rng):
-    lattice = Lattice(4, 2, 2, 2)
-    links = flux_links(lattice.extents, *FLUXES["su3"], 0.2, rng)
-    field = Field.from_slices(lattice, "su3", links, "double", open_device(threads=1))
+    links = flux_links((4, 2, 2, 2), *FLUXES["su3"], 0.2, rng)
+    field = field_of(links, open_device(threads=1))
     record, rows = measured(field, csw=1.1, accuracy=1e-5, modes=6, eigenvalues=2)
     check_dense(record, rows, links, [1, 1, 1, -1], 1.1)
     assert record["index"] == 1
 
 
-@pytest.mark.longer
-@pytest.mark.parametrize("approximation", APPROXIMATIONS)
-def test_the_approximation_is_chosen_by_its_name(approximation, best_device, rng):
-    lattice = Lattice(2, 4, 2, 2)
-    links = random_field(lattice.extents, "su2", rng)
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    options = {"accuracy": 1e-2, "modes": 2, "approximation": approximation}
-    observable = OverlapSpectrumObservable.for_lattice(lattice, **options)
-    whole = replace(observable, eigenvalues=0).measurer(field)(field)
-    (row,) = whole.secondary["operator"]
-    assert approximation in row
-    assert observable.header["approximation"] == approximation
-
-
 @pytest.mark.slow
 def test_the_index_by_the_command(tmp_path, rng):
     """The spectrum of stored links is that of dense matrices."""
-    lattice = Lattice(2, 4, 2, 2)
-    links = flux_links(lattice.extents, *FLUXES["su2"], 0.2, rng)
+    links = flux_links((2, 4, 2, 2), *FLUXES["su2"], 0.2, rng)
     file = tmp_path / "fluxes.lime"
-    Field.from_slices(lattice, "su2", links, "double").save(file)
+    field_of(links).save(file)
     words = {"accuracy": 1e-3, "modes": 6, "eigenvalues": 2, "threads": 1}
     table = tmp_path / "spectrum.csv"
     gauge_mc.measure(file, "overlap-spectrum", output=table, progress=False, **words)
-    found = read_table(table)
-    record = {name: one[0] for name, one in found.columns.items()}
     beside = read_table(tmp_path / "spectrum_eigenvalues.csv")
-    operator = read_table(tmp_path / "spectrum_operator.csv")
-    record = {**{name: one[0] for name, one in operator.columns.items()}, **record}
+    tables = (read_table(tmp_path / "spectrum_operator.csv"), read_table(table))
+    record = {name: one[0] for each in tables for name, one in each.columns.items()}
     names = ("k", "size", "projected", "residual")
     rows = np.stack([beside[name] for name in names], axis=1)
     check_dense(record, rows, links, [1, 1, 1, -1])
     assert record["index"] == 2
-
-
-def test_fits_know_the_name_of_the_second_table(tmp_path):
-    path = tmp_path / "overlap_spectrum.csv"
-    assert eigenvalue_table(path) == EIGENVALUE_TABLE.beside(path)
 
 
 @pytest.mark.slow
@@ -156,16 +125,8 @@ def test_a_run_measures_it_along_the_way(tmp_path):
 @pytest.mark.slow
 def test_modes_are_stored_and_used_again(tmp_path, rng, capsys, monkeypatch):
     """Damaged files, and those of other modes, are replaced by the same bytes."""
-    lattice = Lattice(2, 2, 2, 2)
     field, other = (
-        Field.from_slices(
-            lattice,
-            "su2",
-            random_field(lattice.extents, "su2", rng),
-            "double",
-            open_device(threads=1),
-        )
-        for _ in range(2)
+        field_of(random_field((2, 2, 2, 2), "su2", rng), open_device(threads=1)) for _ in range(2)
     )
     options = {"accuracy": 1e-2, "modes": 4, "eigenvalues": 1, "stored_modes": str(tmp_path)}
     first, rows = measured(field, **options)

@@ -98,8 +98,8 @@ def test_correlators_that_do_not_decay_have_no_effective_mass():
     ("trials", "samples", "options"),
     [
         (100, 400, {"rho": 0.4}),
-        pytest.param(150, 100, {}, marks=pytest.mark.slow),
-        pytest.param(400, 400, {}, marks=pytest.mark.slow),
+        (150, 100, {}),
+        (400, 400, {}),
         pytest.param(1500, 400, {}, marks=pytest.mark.every),
         pytest.param(1500, 800, {"rho": 0.4}, marks=pytest.mark.every),
     ],
@@ -145,7 +145,6 @@ def test_excited_states_of_either_sign_that_remain_are_refused(excited):
 
 
 def advised(error):
-    """The range of times that a message advises."""
     return Ranges(*map(int, re.search(r"--t-min (\d+) --t-max (\d+)", str(error.value)).groups()))
 
 

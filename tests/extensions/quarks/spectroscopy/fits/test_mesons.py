@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 from dataclasses import replace
-from itertools import starmap
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from rich.console import Console
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.fits import SpectrumResult
-from gauge_mc.extensions.quarks.spectroscopy.spectrum import MissingMass, Spectrum
 from tests.extensions.quarks.synthetic_hadrons import (
     HEADER,
     KAPPA_C,
@@ -22,6 +20,7 @@ from tests.extensions.quarks.synthetic_hadrons import (
     write_baryons,
     write_mesons,
 )
+from tests.fits.tables import write_target
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,6 @@ def run(table, tmp_path):
 
 
 def shown(result):
-    """The report of a result, without line breaks."""
     console = Console(width=200, file=io.StringIO())
     console.print(*result.report())
     return " ".join(console.file.getvalue().split())
@@ -75,15 +73,6 @@ def test_poor_lines_are_named(run):
     poor = replace(result.spectrum, chiral=lines)
     text = shown(SpectrumResult("masses", poor))
     assert "Not on a line (p < 0.01): pion^2, rho; use lighter quarks alone." in text
-
-
-def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
-    pairs = (("pion, p: 1", "Too noisy."), ("rho, p: 1", "Too noisy."), ("a0, p: 1", "Zero."))
-    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(MissingMass, pairs))))
-    text = shown(result)
-    assert "Left out: pion, p: 1; rho, p: 1. Too noisy. Left out: a0, p: 1. Zero." in text
-    lines = ["pion, p: 1: Too noisy.", "rho, p: 1: Too noisy.", "a0, p: 1: Zero."]
-    assert result.values()["left_out"] == lines
 
 
 @pytest.mark.slow
@@ -147,3 +136,15 @@ def test_what_is_refused(run):
         gauge_mc.fit("baryons", run)
     with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
         gauge_mc.fit("baryons", run / "mesons.csv")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mesons", "baryons"])
+def test_masses_are_those_of_the_lightest_quarks(name, tmp_path):
+    found = gauge_mc.fit(name, write_target(name, tmp_path / "target"))
+    hadrons = {"mesons": ("pion", "rho"), "baryons": ("nucleon",)}[name]
+    for number, hadron in zip(found.result, hadrons, strict=False):
+        masses = [one for one in found.spectrum.masses if one.name == hadron and one.parity >= 0]
+        lightest = {one.fit.mass.value for one in masses if one.kappa1 == one.kappa2 == 0.154}
+        assert len({one.kappa1 for one in masses}) > 1
+        assert number.value in lightest

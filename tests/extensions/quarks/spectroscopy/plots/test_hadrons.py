@@ -7,6 +7,12 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.fits import MesonFit
+from gauge_mc.extensions.quarks.spectroscopy.plots import (
+    chosen_hadrons,
+    correlators_picture,
+    effective_masses_picture,
+    fitted,
+)
 from gauge_mc.plots.drawing import find_plot
 from tests.extensions.quarks.synthetic_hadrons import (
     MESON_LABELS,
@@ -15,6 +21,7 @@ from tests.extensions.quarks.synthetic_hadrons import (
     write_correlators,
     write_mesons,
 )
+from tests.plots.shown import kept_figures
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +36,6 @@ def run(table, tmp_path):
     return tmp_path
 
 
-OF_CORRELATORS = ("mesons", "effective-mass")
-
-
 def drawn(name, run, **options):
     file = run / f"{name}.svg"
     assert find_plot(name).draw([run], file, **options) == []
@@ -39,9 +43,7 @@ def drawn(name, run, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["chiral", *(pytest.param(one, marks=pytest.mark.slow) for one in OF_CORRELATORS)]
-)
+@pytest.mark.parametrize("name", ["chiral", "mesons", "effective-mass"])
 def test_plots_of_mesons_and_baryons(run, rng, name):
     if name != "chiral":
         (run / "mesons.csv").unlink()
@@ -92,3 +94,47 @@ def test_what_is_refused(run, tmp_path, rng):
         GaugeError, match="at least two values of kappa, or of m; measure another one"
     ):
         drawn("chiral", run)
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    return kept_figures(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    rng, path = np.random.default_rng(5), tmp_path_factory.mktemp("hadrons")
+    write_mesons(path / "mesons.csv", rng, 12, (0.150, 0.154))
+    write_baryons(path / "baryons.csv", rng, 12, (0.150,))
+    return fitted(path, {})
+
+
+def draw_correlators(fits, path, chosen):
+    correlators_picture(fits[0], chosen).draw(path)
+
+
+def draw_effective_masses(fits, path, chosen):
+    effective_masses_picture(fits, chosen).draw(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
+def test_hadrons_can_be_chosen(fits, tmp_path, figures, draw):
+    path = tmp_path / "plot.png"
+    draw(fits, path, [])
+    labels = [axes.get_ylabel() for axes in figures[0].axes]
+    assert [r"\pi" in labels[0], r"\rho" in labels[1]] == [True, True]
+    draw(fits, path, chosen_hadrons({"hadrons": " rho, pion"}))
+    assert [axes.get_ylabel() for axes in figures[1].axes] == labels[1::-1]
+    with pytest.raises(
+        UsageError, match=r"there is no correlator of 'kaon' .*; choose from pion, "
+    ):
+        draw(fits, path, ["pion", "kaon"])
+
+
+@pytest.mark.slow
+def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
+    draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon"])
+    assert [axes.get_ylabel()[-4] for axes in figures[0].axes] == ["+", "-"]
+    draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon-"])
+    assert len(figures[1].axes) == 1
