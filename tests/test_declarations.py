@@ -25,8 +25,6 @@ from gauge_mc.registry import Registry
 from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
 from gauge_mc.scans.additions import ADDITIONS
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.smearing.kinds import Ape
 from gauge_mc.updates.terms import ACTION_TERMS
 from tests.calls import make_run
 from tests.children import run
@@ -288,13 +286,6 @@ def test_installed_terms_that_clash_are_left_out(tmp_path, name):
         assert done.stdout.count("Further terms.") == (words == ("generate",))
 
 
-def test_words_for_a_default_are_named_and_are_no_number():
-    with pytest.raises(TypeError, match="4 positional arguments"):
-        Option("charge", float, "Charge.", "1.0")
-    with pytest.raises(TypeError, match="which are no words; give a value"):
-        Option("charge", float, "Charge.", default=1.0)
-
-
 @pytest.mark.parametrize("kinds", [ACTION_TERMS, ADDITIONS, BENCH_KINDS], ids=lambda it: it.kind)
 def test_a_thing_that_an_option_chooses_has_its_name(kinds):
     option = Option("charge", bool, "Charges.")
@@ -340,8 +331,3 @@ def test_an_option_with_the_name_of_an_option_of_the_command_is_refused():
         with command.make_context("show", words) as context:
             context.command.invoke(context)
     assert shown == [("other", "", {"a": 1}), ("right", "", {"a": "text"})]
-
-
-def test_the_smearings_of_this_package_share_their_options():
-    assert Ape.options
-    assert {option.name for option in merged((n, s.options) for n, s in SMEARINGS.items())}

@@ -163,18 +163,6 @@ def test_an_image_starts_with_a_copy_of_its_kernels(recipes, tmp_path, own):
 
 
 @pytest.mark.slow
-def test_the_recipe_for_conda_is_valid(recipes):
-    yaml = pytest.importorskip("yaml")
-    recipe = yaml.safe_load(recipes["recipe.yaml"])
-    assert recipe["context"]["version"] == PROJECT["version"]
-    first, second = recipe["outputs"]
-    (entry,) = first["build"]["python"]["entry_points"]
-    assert entry == " = ".join(*PROJECT["scripts"].items())
-    assert {"python", "script"} == {key for test in first["tests"] for key in test}
-    assert second["package"]["name"] == f"{first['package']['name']}-cuda"
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not LMOD.exists(), reason="there is no Lmod")
 def test_the_module_is_loaded(recipes, tmp_path):
     version = PROJECT["version"]
