@@ -6,7 +6,6 @@ import resource
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from gauge_mc.devices import cache
@@ -17,7 +16,6 @@ from gauge_mc.errors import UNCHECKED, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
-from gauge_mc.options import Option, check_options, parse_options
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
@@ -201,24 +199,6 @@ def test_numbers_that_python_does_not_print_are_refused(tmp_path, key):
     said, code = call("generate", "--card", tmp_path / "card.toml")
     assert f"{key} must be" in said
     assert code == 2
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30, -1, 10**400])
-def test_options_have_bounds(value):
-    option = Option("size", float, "Size.", least=0, most=10)
-    with pytest.raises(UsageError, match=r"--size is .*; give a number from 0 to 10"):
-        check_options([option], {"size": value}, "it")
-    assert check_options([option], {"size": 3}, "it") == {"size": 3.0}
-
-
-def test_a_text_keeps_its_colons():
-    options = [Option("smear", str, "Smearing.", repeated=True), Option("slow", bool, "Slowly.")]
-    assert parse_options(options, ["smear=ape", "polar", "slow"], "it") == {
-        "smear": ("ape:polar",),
-        "slow": True,
-    }
-    with pytest.raises(UsageError, match="--slaw is not an option of it; did you mean '--slow'"):
-        parse_options(options, ["smear=ape", "slaw"], "it")
 
 
 def test_a_scan_whose_runs_cannot_begin_is_removed(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import gauge_mc as package
-from gauge_mc.cli import COMMANDS, load_command
 from tests.calls import call
 from tests.patience import PATIENCE
 
@@ -51,34 +50,5 @@ def test_completion_imports_neither_what_converts_values_nor_what_computes():
     assert not {name.partition(".")[0] for name in found} & {"pydantic", "scipy", "matplotlib"}
 
 
-def test_help_names_all_commands():
-    shown, code = call("--help")
-    assert code == 0
-    assert all(command.help in " ".join(shown.split()) for command in COMMANDS.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name):
-    shown, code = call(name, "--help")
-    assert code == 0
-    assert all(option.help for option in load_command(name).params)
-    assert f"gauge-mc {name} [OPTIONS]" in shown
-
-
 def test_version():
     assert call("--version") == (f"gauge-mc {package.__version__}\n", 0)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["generat"], "There is no command 'generat'; did you mean 'generate'?"),
-        (["status", "--nope"], "--nope is not an option of gauge-mc status; choose --tau-exp"),
-        (["generate", "--bata", "2"], "--beta"),
-    ],
-)
-def test_unknown_words_are_refused(words, sentence):
-    shown, code = call(*words)
-    assert sentence in shown
-    assert code == 2

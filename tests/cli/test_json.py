@@ -303,14 +303,6 @@ def test_every_key_has_a_meaning():
     assert len(words) > 200
 
 
-def test_a_key_outside_the_vocabulary_is_found():
-    words = vocabulary(documents("status"))
-    good = {"run": "a", "times": {"any name": 1.0}, "averages": {"|L|": {"value": 1, "text": "1"}}}
-    assert list(keys_in(good, words)) == []
-    bad = {"walk": 1, "averages": {"|L|": {"weight": 2}}, "runs": [{"speed": 3}]}
-    assert list(keys_in(bad, words)) == ["walk", "weight", "speed"]
-
-
 @pytest.mark.slow
 def test_progress_goes_to_standard_error(folder):
     out, err, code = printed("generate", *SHORT, "--output", "run")

@@ -12,9 +12,7 @@ import pytest
 from gauge_mc import Lattice, generate, scan
 from gauge_mc.cli import main
 from gauge_mc.fields.field import Field
-from gauge_mc.observables import OBSERVABLES
 from gauge_mc.quantities.plaquette import plaquette
-from gauge_mc.quantities.potential.loop_plots import _in_words
 from tests.calls import call, make_run
 from tests.cli.test_fit import make_loops
 
@@ -233,16 +231,3 @@ def test_thermalisation_in_averages(tmp_path, sketched):
         "--skip is not an option of gauge-mc plot potential"
         in call("plot", "potential", hot, "--skip", 4)[0]
     )
-
-
-def test_averages_have_brackets():
-    for one in OBSERVABLES.values():
-        for column in one.columns.averaged:
-            assert r"\langle" in column.label_of_average
-            assert r"\rangle" in column.label_of_average
-
-
-def test_the_title_of_an_effective_potential_names_its_smearing():
-    words = [_in_words(levels) for levels in ((0,), (1,), (25,), (0, 5))]
-    several = "variational analysis of levels 0, 5"
-    assert words == ["no smearing", "1 smearing iteration", "25 smearing iterations", several]

@@ -1,13 +1,10 @@
 """Several chains that are generated together, by the command line and from Python."""
 
 import json
-from pathlib import Path
-from unittest import mock
 
 import pytest
 
 import gauge_mc
-from gauge_mc.devices.choice import DeviceChoice
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.directory import Run
 from tests.calls import call
@@ -85,34 +82,3 @@ def test_results_as_json_and_a_time_limit():
         if sweep:
             break
     assert 0 < sweep < 400003
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--chains", "0"), "chains must lie between 1 and 10000, not 0."),
-        (("--chains", "2", "--dry-run"), "--dry-run describes a single chain; leave out --chains."),
-    ],
-)
-def test_refusals(words, sentence):
-    complaint, code = call("generate", *WORDS, *words)
-    assert sentence in complaint
-    assert code == 2
-
-
-@pytest.mark.parametrize(
-    ("devices", "sentence"),
-    [
-        ("cpu:2", "Several chains share one device; choose one with --devices"),
-        ("cpu:1024", "Several chains share one device; choose one with --devices"),
-        ("cpu:1000000", "N in cpu:N must lie between 1 and 1024."),
-    ],
-)
-def test_several_devices_are_refused_before_any_is_opened(devices, sentence):
-    words = ["--chains", "2", "--devices", devices, "--output", "some"]
-    with mock.patch.object(DeviceChoice, "open") as opened:
-        complaint, code = call("generate", *WORDS, *words)
-    assert sentence in complaint
-    assert code == 2
-    assert not opened.called
-    assert not list(Path().iterdir())

@@ -146,14 +146,6 @@ def test_a_run_without_any_work_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path / "mine") == []
 
 
-def test_run_toml_round_trip(tmp_path):
-    run = Run(tmp_path)
-    parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
-    sessions = [SessionRecord.begin(0, "a device"), SessionRecord.begin(40, 'another "device"')]
-    run.write(parameters, sessions)
-    assert run.read() == (parameters, sessions)
-
-
 @pytest.mark.parametrize(
     "text", ["beta = -1", "beta = ", "[[session]]\nfoo = 1", "\xff", "overelax = 4"]
 )
@@ -354,11 +346,6 @@ def test_a_damaged_record_of_a_holder_is_said_to_be_unreadable(tmp_path, text, m
     holder = lock.read_holder(path)
     assert holder == lock.Holder()
     assert "is in use by another process, whose record" in str(lock._in_use(path, holder))
-
-
-def test_a_record_is_read_back(tmp_path):
-    (tmp_path / "lock").write_text(json.dumps(RECORD))
-    assert lock.read_holder(tmp_path / "lock") == lock.Holder(**RECORD)
 
 
 def npy(kind, shape, fortran=False):

@@ -34,14 +34,6 @@ def none(monkeypatch):
     monkeypatch.setattr(cpu_device, "package_counters", fail)
 
 
-@pytest.mark.parametrize(
-    ("joules", "text"),
-    [(0.5, "0.5 J"), (72, "72 J"), (72e3, "72 kJ (20 Wh)"), (7.2e6, "7.2 MJ (2 kWh)")],
-)
-def test_units(joules, text):
-    assert energy_text(joules) == text
-
-
 def options(path, **values):
     given = {**TINY, "threads": 1, "output": path, **values}
     return [f"--{name}={value}" for name, value in given.items()]

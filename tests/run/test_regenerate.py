@@ -10,7 +10,7 @@ from gauge_mc import measure, regenerate, thin
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
-from gauge_mc.run.regenerate import StoredChain, update_numbers
+from gauge_mc.run.regenerate import StoredChain
 from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels
@@ -205,11 +205,3 @@ def test_runs_that_cannot_be_taken_up(run, tmp_path):
     (run / "checkpoint/latest").unlink()
     with pytest.raises(UsageError, match="has no checkpoint yet"):
         regenerate(run, 5)
-
-
-def test_updates_as_text_and_as_numbers():
-    assert update_numbers("7,1:5:2, 3") == (1, 3, 5, 7)
-    assert update_numbers(range(3, 1, -1)) == (2, 3)
-    assert update_numbers(5) == (5,)
-    with pytest.raises(UsageError, match="No updates are given"):
-        update_numbers([])

@@ -12,9 +12,7 @@ import pytest
 
 from gauge_mc import __version__, measure
 from gauge_mc.files.table import read_table
-from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run import chain
-from gauge_mc.run.chain import version
 from gauge_mc.run.measurement_table import rows_of_others
 from tests.calls import call, make_run
 from tests.toys.installed import TOYS
@@ -42,13 +40,6 @@ def run(made, tmp_path, monkeypatch):
 def upgrade(monkeypatch):
     """Let the program be of another version when called."""
     return lambda: monkeypatch.setattr(chain, "__version__", "99.0")
-
-
-def test_the_version_is_that_of_the_program_and_of_another_package(monkeypatch):
-    assert version() == version(OBSERVABLES["plaquette"]) == OLD
-    monkeypatch.setattr(type(OBSERVABLES), "package", lambda self, name: "others 1.3" * bool(name))
-    assert version(OBSERVABLES["plaquette"]) == f"{OLD}, others 1.3"
-    assert version() == OLD
 
 
 def test_measure_says_that_another_version_has_measured(run, upgrade):

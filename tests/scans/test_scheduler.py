@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gauge_mc.actions import parse
 from gauge_mc.inspection.status import scan_status
 from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
@@ -20,8 +19,7 @@ from gauge_mc.run.settings import Execution, parse_duration
 from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import SECONDS_TO_STOP, Scheduler
-from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
-from gauge_mc.scans.grid import Point
+from gauge_mc.scans.display import ProgressDisplay, Tally
 from gauge_mc.scans.ladders import pack
 from gauge_mc.scans.pool import Pool, Slot
 from gauge_mc.scans.scan import Member, Scan
@@ -201,30 +199,3 @@ def test_the_eta_of_a_scan_is_right_from_the_first_reports_on(four, clock):
     tally.look(second)
     assert tally.remaining(both) == pytest.approx(3929 / (51 + 20))
     assert tally.remaining([second]) == pytest.approx(3929 / 20)  # the other slot has no work left
-
-
-def test_plain_lines_say_that_no_run_updates_yet_and_nothing_later(folder, clock):
-    members = Scan(folder / "s", Parameters()).enlarged((2.3,), (A,)).members()
-    text, child = io.StringIO(), Running(*members)
-    display = ProgressDisplay(Tally(members), Console(file=text))
-    child.reports(0, 0.0)
-    for _ in range(20):
-        clock[0] += 1.0
-        display.refresh([child])
-    assert text.getvalue() == "kernels are being compiled or loaded ...\n"
-    child.reports(50, 5.0)
-    for _ in range(20):
-        clock[0] += 1.0
-        display.refresh([child])
-    assert len(text.getvalue().splitlines()) == 2
-    assert "0 of 1 runs complete, 1 running  ETA " in text.getvalue()
-
-
-def test_lines_are_named_after_the_point():
-    row = {"chains": 1, "sweeps": 5, "plaquette": 0.5, "plaquette_error": 0.01}
-    words = point_words(Point(2.4, A, parse("wilson")), row, 2)
-    assert words.startswith(f"beta = 2.4 on {A}: ")
-    assert words.endswith("  (1 of 2 chains)")
-    words = point_words(Point(2.4, A, parse("wilson:anisotropy=1.5")), row, 1)
-    assert "chain" not in words
-    assert words.startswith(f"beta = 2.4, ξ₀ = 1.5 on {A}: ")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -169,13 +168,6 @@ def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
 
 
 @pytest.mark.usefixtures("here")
-def test_one_table_for_several_runs_is_refused():
-    sentence, code = call("measure", "plaquette", "runs", "--output=table.csv")
-    assert (code, tables(), Path("table.csv").exists()) == (2, [], False)
-    assert "--output names one table, but 3 ensembles are measured" in sentence
-
-
-@pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
     assert call("fit", "creutz")[1] == 0
@@ -224,31 +216,11 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
 
 
 @pytest.mark.usefixtures("here")
-def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
-    """The advice is carried out as it is printed, in the place where it was printed."""
-    kept_none = ("--format=none", "--configs=4", "--output=a run", "--quiet")
-    assert call("generate", *SMALL, *kept_none)[1] == 0
-    sentence, code = call("fit", "scale", "a run")
-    assert code == 1
-    command = sentence.partition("make one with `gauge-mc ")[2].rstrip("`.\n")
-    assert command == "measure flow 'a run' --at 4:10:2"
-    assert "repeat the command with --at 4:10:2" in call("measure", "flow", "a run")[0]
-    words = shlex.split(command)
-    assert call(*words, "--to=0.1", "--backend=cpu", "--quiet")[1] == 0
-    assert sorted({*read_table(Path("a run/flow_at.csv"))["sweep"].tolist()}) == [4, 6, 8, 10]
-    with pytest.raises(KeyError, match=r"measure\(run, 'wilson-loops', at='4:10:2'\)"):
-        gauge_mc.open_run("a run")["wilson-loops"]
-
-
-@pytest.mark.usefixtures("here")
 def test_what_is_wrong_with_every_run_is_said_once():
     said = call_apart("measure", "wilson-loops", "grid", "--r-max=9", "--backend=cpu")[1]
     first, last = said.splitlines()
     assert "--r-max is 9; on" in first
     assert re.fullmatch(r"gauge-mc: (\d) of \1 ensembles could not be measured; see above\.", last)
-
-
-IMPROVED = ("--action=symanzik", "--beta=1.4,1.5", "--format=none", "--configs=12")
 
 
 def test_a_scan_measures_the_loops_of_its_action():
@@ -261,17 +233,3 @@ def test_a_scan_measures_the_loops_of_its_action():
     only = Parameters.from_values({"measure": "polyakov:2", "action": "symanzik"})
     assert "with --measure plaquette:2,polyakov:2,rectangles:2" in str(lacking_action(only))
     assert lacking_action(Parameters.from_values({"measure": "none"})) is None
-
-
-@pytest.mark.usefixtures("here")
-def test_a_scan_without_the_loops_of_its_action_names_the_command_that_repeats_it():
-    words = ("scan", *SMALL, *IMPROVED, "--measure=polyakov", "--output=loops")
-    said = call(*words)[0]
-    needed = "--measure plaquette,polyakov,rectangles"
-    assert f"measure its loops as well, with {needed}" in said
-    sentence, code = call("fit", "transition", "loops")
-    assert code == 1
-    command = sentence.partition("in another folder: gauge-mc ")[2].rstrip(".\n")
-    assert command.endswith(f"{needed} --output loops_again")
-    assert call(*shlex.split(command), "--quiet")[1] == 0
-    assert call("fit", "transition", "loops_again")[1] == 0
