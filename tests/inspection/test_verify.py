@@ -2,13 +2,10 @@
 
 import re
 import shutil
-import tracemalloc
 
-import numpy as np
 import pytest
 
 from gauge_mc import generate
-from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UNCHECKED, UsageError
 from gauge_mc.files.table import SEAL
@@ -335,28 +332,6 @@ def test_a_run_that_was_stopped(run):
     assert "caution" not in call("verify", stopped)[0]  # it is not finished
     truncate(stopped / "polyakov.csv", 9)  # a kill while the checksum was written
     assert bad(stopped) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
-def test_memory_does_not_grow_with_time(tmp_path, format):
-    def peak(extent):
-        lattice = Lattice(8, 8, 8, extent)
-        path = tmp_path / f"{extent}"
-        one = np.broadcast_to(np.eye(3, dtype=complex), (8, 8, 8, 4, 3, 3)).copy()
-        write_configuration(path, (one for _ in range(extent)), lattice, "su3", "double", format)
-        (check,) = checks_of(path)
-        tracemalloc.start()
-        try:
-            check.carry_out(lambda share: None)
-            return tracemalloc.get_traced_memory()[1] / one.nbytes
-        finally:
-            tracemalloc.stop()
-
-    peak(4)
-    short, long = peak(8), peak(32)
-    assert long < 11
-    assert long < 1.1 * short
 
 
 def test_lack_of_memory_is_no_damage(tmp_path, monkeypatch):

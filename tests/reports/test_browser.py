@@ -138,16 +138,3 @@ def without_scripts(path):
 def test_drawings_are_shown_without_scripts(path):
     count, shown, wrong = apart(without_scripts, path)
     assert (count, wrong) == (shown, [])
-
-
-def first_focus(path):
-    with opened(path) as (page, _):
-        page.keyboard.press("Tab")
-        link = page.evaluate("document.activeElement.textContent")
-        page.keyboard.press("Enter")
-        return link, page.evaluate("document.activeElement.id")
-
-
-@pytest.mark.slow
-def test_the_first_key_leads_to_the_content(path):
-    assert apart(first_focus, path) == ("Skip to the content", "content")

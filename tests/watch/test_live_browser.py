@@ -261,23 +261,3 @@ def test_without_scripts_the_page_shows_the_run_as_it_is(run):
     words, shown, wrong = apart(without_scripts, run)
     assert "load it again" in words
     assert (shown, wrong) == (6, [])
-
-
-def keys(run):
-    with serving(run) as server, opened(server.address) as (page, _):
-        page.keyboard.press("Tab")
-        link = page.evaluate("document.activeElement.textContent")
-        page.keyboard.press("Enter")
-        first = page.evaluate("document.activeElement.id")
-        found = []
-        for _ in range(12):
-            page.keyboard.press("Tab")
-            found.append(page.evaluate("document.activeElement.className"))
-        return link, first, found
-
-
-@pytest.mark.slow
-def test_keys_lead_through_the_page(run):
-    link, first, found = apart(keys, run)
-    assert (link, first) == ("Skip to the content", "content")
-    assert found.count("live") >= 2

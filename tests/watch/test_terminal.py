@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.console import Console
 from gauge_mc.run.directory import Run
@@ -17,7 +16,6 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.carry_out import MemberState
 from gauge_mc.watch import terminal
 from gauge_mc.watch import terminal as follow
-from gauge_mc.watch.server import parts_of
 from gauge_mc.watch.snapshot import (
     UNFIT_BENCH,
     LiveSeries,
@@ -103,17 +101,6 @@ def test_everything_is_shown():
     assert text.count("01:02:03 checkpoint") == terminal.LOG_SHOWN
 
 
-def test_averages_say_how_many_measurements_they_are_from():
-    one = replace(series(main=True), measurements=110, average=Estimate(1.0, 0.1, 0.5, 0.1, 100))
-    found = view(histories=(one,))
-    assert "averages over 100 of 110 measurements" in " ".join(lines(found, 120, 40))
-    parts = dict(parts_of(found))
-    row = next(part for name, part in parts.items() if name.startswith("averages"))
-    assert all(words in str(row) for words in (">110<", ">100<", ">averaged<"))
-    every = replace(one, measurements=100)
-    assert "averages over 100 measurements" in " ".join(lines(view(histories=(every,)), 120, 40))
-
-
 @pytest.mark.parametrize("height", [24, 40])
 def test_a_low_terminal_leaves_series_out_but_not_the_main_one(height):
     shown = lines(view(60), 80, height)
@@ -122,27 +109,6 @@ def test_a_low_terminal_leaves_series_out_but_not_the_main_one(height):
     left = 60 - sum(": averages" in line for line in shown)
     assert f"and {left} more series, which a higher window shows" in shown
     assert len([one for one in lines(view(60), whole=True) if ": averages" in one]) == 60
-
-
-def test_other_encodings_have_sparklines_too():
-    shown = lines(view(), encoding="ascii")
-    assert any("_+@+" in line for line in shown)
-    assert "\n".join(shown).encode("ascii", "replace").count(b"#") > 5
-
-
-@pytest.mark.parametrize(
-    ("values", "width", "line"),
-    [
-        ([], 8, ""),
-        ([5.0], 8, "▅"),
-        ([5.0, 5.0, 5.0], 8, "▅▅▅"),
-        (range(8), 8, "▁▂▃▄▅▆▇█"),
-        (range(16), 8, "▁▂▃▄▅▆▇█"),
-        ([0.0, float("nan"), 1.0], 8, "▁█"),
-    ],
-)
-def test_a_sparkline_has_the_heights_of_a_series(values, width, line):
-    assert terminal.sparkline(values, width) == line
 
 
 def test_what_files_contain_does_not_control_the_terminal():
