@@ -19,10 +19,7 @@ from tests.tools.compile_cuda import CUDA, TOOLCHAINS
         ("gauge_mc/updates/heatbath.py", {"tests/updates/test_heatbath.py"}),
         ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_heatbath.py"}),
         ("cuda_src/arch/maths.h", {*changes.TESTS_OF_SOURCES}),
-        (
-            "cuda_src/group/su3.h",
-            {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["group"]},
-        ),
+        ("cuda_src/group/su3.h", {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["group"]}),
         (
             "gauge_mc/extensions/quarks/cuda_src/dirac/transport.h",
             {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["dirac"]},

@@ -36,7 +36,7 @@ class Owner:
 
 
 COMPANIONS: dict[tuple[str, str], Mapping[str, Any]] = {
-    ("Parameters", "exchange_every"): {"tempering": True, "separation": 10**12},
+    ("Parameters", "exchange_every"): {"tempering": True, "separation": 10**12}
 }
 """Values of other options without which the end of an option is refused, as c above b."""
 

@@ -22,15 +22,7 @@ UPWARDS = {
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {
-    "console",
-    "contexts",
-    "defaults",
-    "errors",
-    "interruption",
-    "libraries",
-    "quoting",
-}
+LEAVES = {"console", "contexts", "defaults", "errors", "interruption", "libraries", "quoting"}
 """Modules below the tree, which import nothing but each other."""
 
 EXTENSIONS = "extensions"

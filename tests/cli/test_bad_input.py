@@ -79,11 +79,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
             "is not of the form HH:MM",
             2,
         ),
-        (
-            "scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢",
-            "must be a",
-            2,
-        ),
+        ("scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢", "must be a", 2),
     ],
 )
 def test_what_is_wrong_is_said_before_a_folder_is_made(tmp_path, words, message, code):

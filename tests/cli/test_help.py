@@ -106,10 +106,7 @@ def test_examples_are_taken(name, example, tmp_path, monkeypatch):
         ("measure flwo", "There is no observable 'flwo'; did you mean 'flow'?"),
         ("fit potental", "There is no fit 'potental'; did you mean 'potential'?"),
         ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
-        (
-            "measure flow --multihit",
-            "but of polyakov-correlators and wilson-loops; leave it out.",
-        ),
+        ("measure flow --multihit", "but of polyakov-correlators and wilson-loops; leave it out."),
         ("generate --groop su3", "did you mean '--group'?"),
         ("fit", "fit needs a name, as in gauge-mc fit potential; gauge-mc fit -h lists all"),
         ("measure --json", "as in gauge-mc measure wilson-loops; gauge-mc measure -h lists all"),

@@ -221,12 +221,7 @@ CALLS = {
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("run", "--output", "new", "--to", "nersc"),
     ],
-    "bench": [
-        (),
-        ("--observables",),
-        ("--end-to-end",),
-        ("--over", "threads=1"),
-    ],
+    "bench": [(), ("--observables",), ("--end-to-end",), ("--over", "threads=1")],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
 }
 """Calls of every command that print each of its documents, but for those of the fits.

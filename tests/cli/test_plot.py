@@ -110,11 +110,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
     [
         (("potential", "good"), "make it with `gauge-mc fit potential good`.", 1),
         (("history", "good"), "no table of plaquette in good", 1),
-        (
-            ("wilson-loops", "good", "--path", "110"),
-            "no loops along (1,1,0), only along (1,0,0",
-            2,
-        ),
+        (("wilson-loops", "good", "--path", "110"), "no loops along (1,1,0), only along (1,0,0", 2),
         (("wilson-loops", "good", "few"), "one run at a time", 2),
         (("polyakov", "run", "--output", "x.gif"), "let its name end in .pdf, .png or .svg", 2),
         (

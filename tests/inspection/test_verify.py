@@ -121,14 +121,8 @@ def test_observables_of_a_users_own_are_verified_too(tmp_path):
 
 
 DAMAGE = {
-    "bit of a link": (
-        lambda run: flip(run / FILES[5], -2000),
-        {FILES[5]: "is damaged"},
-    ),
-    "short configuration": (
-        lambda run: truncate(run / FILES[5], 8),
-        {FILES[5]: "damaged"},
-    ),
+    "bit of a link": (lambda run: flip(run / FILES[5], -2000), {FILES[5]: "is damaged"}),
+    "short configuration": (lambda run: truncate(run / FILES[5], 8), {FILES[5]: "damaged"}),
     "exchanged configurations": (
         lambda run: [
             (run / "configs" / "x").unlink(missing_ok=True),
@@ -138,10 +132,7 @@ DAMAGE = {
         ],
         {FILES[4]: "in the table", FILES[5]: "in the table"},
     ),
-    "missing configuration": (
-        lambda run: (run / FILES[6]).unlink(),
-        {FILES[6]: "is missing"},
-    ),
+    "missing configuration": (lambda run: (run / FILES[6]).unlink(), {FILES[6]: "is missing"}),
     "configuration of another run": (
         lambda run: shutil.copy(run.parent / "other" / FILES[4], run / FILES[4]),
         {FILES[4]: "in the table"},
@@ -192,10 +183,7 @@ DAMAGE = {
         lambda run: shutil.copy(run.parent / "other" / "polyakov.csv", run / "polyakov.csv"),
         {"polyakov.csv": "its beta is 2.2"},
     ),
-    "missing table": (
-        lambda run: (run / "polyakov.csv").unlink(),
-        {"polyakov.csv": "is missing"},
-    ),
+    "missing table": (lambda run: (run / "polyakov.csv").unlink(), {"polyakov.csv": "is missing"}),
     "record": (
         lambda run: replace(run / "run.toml", "beta = ", "beta = -"),
         {"run.toml": "is damaged"},

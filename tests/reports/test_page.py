@@ -19,15 +19,11 @@ from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import QuotedNumber
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.files import (
-    figure_file,
-)
+from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
 from gauge_mc.reports.charts import Chart, ChartLine
-from gauge_mc.reports.figures import (
-    PIECES,
-)
+from gauge_mc.reports.figures import PIECES
 from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
 from gauge_mc.reports.page import MARK
 from gauge_mc.reports.results import MOST_ROWS

@@ -468,9 +468,7 @@ def test_a_full_disk_loses_nothing(folder):
     assert (folder / "whole" / "plaquette.csv").stat().st_size > size
     words = command(output="run", **many, checkpoint_every=0)
     sentence = process(
-        *words,
-        expect=1,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        *words, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     )
     assert "could not be written" in sentence
     assert "stopped" in gauge_mc(*PROGRAM, "status", "run")

@@ -199,10 +199,7 @@ def test_measurements_on_a_run_are_logged_in_it(tmp_path, monkeypatch):
     measure(run, "plaquette", threads=1, backend="cpu", progress=False)
     first, last = entries(run)[before:]
     assert first.fields["observable"] == "plaquette"
-    assert (first.fields["table"], first.fields["configurations"]) == (
-        "plaquette_configs.csv",
-        3,
-    )
+    assert (first.fields["table"], first.fields["configurations"]) == ("plaquette_configs.csv", 3)
     assert (last.event, last.fields["ended"]) == ("end", "complete")
     measure(run, "plaquette", threads=1, backend="cpu", progress=False)  # nothing is left
     assert len(entries(run)) == before + 2

@@ -723,9 +723,7 @@ KINDS_OF_FILES = {*QUICK, ("su3", "single"), ("su4", "single"), ("su8", "double"
     ("group", "precision"),
     [
         pytest.param(
-            name,
-            precision,
-            marks=() if (name, precision) in KINDS_OF_FILES else pytest.mark.every,
+            name, precision, marks=() if (name, precision) in KINDS_OF_FILES else pytest.mark.every
         )
         for name in sorted(GROUPS)
         for precision in ("single", "double")

@@ -16,13 +16,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.carry_out import MemberState
 from gauge_mc.watch import terminal
 from gauge_mc.watch import terminal as follow
-from gauge_mc.watch.snapshot import (
-    UNFIT_BENCH,
-    LiveSeries,
-    LiveSnapshot,
-    RunSnapshot,
-    Watcher,
-)
+from gauge_mc.watch.snapshot import UNFIT_BENCH, LiveSeries, LiveSnapshot, RunSnapshot, Watcher
 from tests.calls import call, make_run
 
 WORDS = "averages of something with a long name"
