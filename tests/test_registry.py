@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc import registry
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.registry import Registry, in_any_case, in_words, nearest, ours
+from gauge_mc.registry import Registry, in_words, nearest, ours
 from tests.toys.installed import all_registries
 
 REGISTRIES = all_registries()
@@ -81,10 +81,3 @@ def test_unknown_names_are_refused_with_advice(groups):
     flags = ("--optimal", "--ls")
     assert nearest("--kappa", flags) == "; choose --optimal or --ls."
     assert nearest("--optmal", flags) == "; did you mean '--optimal'?"
-
-
-@pytest.mark.parametrize(
-    ("word", "found"), [("SU3", "su3"), ("su3", "su3"), ("flow", "flow"), ("AB", "AB"), ("x", "x")]
-)
-def test_a_word_is_taken_in_any_case_if_that_is_unambiguous(word, found):
-    assert in_any_case(word, ["su3", "flow", "Flow", "Ab", "aB"]) == found

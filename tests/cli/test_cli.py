@@ -35,20 +35,5 @@ def test_help_imports_nothing_that_takes_time():
     assert "numpy" not in found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["generate", "status"])
-def test_what_few_need_is_imported_when_it_is_needed(command):
-    libraries = {name.partition(".")[0] for name in imported_by(command, "--help")}
-    assert not libraries & {"scipy", "matplotlib", "pyerrors", "h5py", "mpi4py", "pycuda"}
-
-
-@pytest.mark.slow
-def test_completion_imports_neither_what_converts_values_nor_what_computes():
-    asked = {"COMP_WORDS": "gauge-mc measure flow --flow ", "COMP_CWORD": "4"}
-    found = imported_by(_GAUGE_MC_COMPLETE="complete_bash", **asked)
-    assert "gauge_mc.fields.gradient_flow" in found
-    assert not {name.partition(".")[0] for name in found} & {"pydantic", "scipy", "matplotlib"}
-
-
 def test_version():
     assert call("--version") == (f"gauge-mc {package.__version__}\n", 0)

@@ -28,7 +28,6 @@ from gauge_mc.run.disk import MemoryForecast
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.scan import Scan
-from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
 from tests.fits.tables import has_table, write_tables
 from tests.samples import all_of
@@ -149,20 +148,6 @@ def test_measure():
         assert f"{name:<10} {one['text']}\n" in shown
     loops = found("measure", "wilson-loops", "run", "--r-max", 1, "--t-max", 1, "--backend", "cpu")
     assert (loops["file"], loops["averages"]) == ("run/wilson_loops.csv", {})
-
-
-@pytest.mark.slow
-def test_fit(folder):
-    for name, seed in (("one", 1), ("two", 2)):
-        (folder / name).mkdir()
-        loops = synthetic_loops(np.random.default_rng(seed), 60)
-        write_loops(folder / name / "wilson_loops.csv", loops)
-    result = found("fit", "creutz", "one")
-    assert result.pop("file") == "one/creutz.json"
-    assert result == json.loads((folder / "one" / "creutz.json").read_text())
-    both = found("fit", "creutz", "one", "two", "--separate")
-    assert [one["file"] for one in both["fits"]] == ["one/creutz.json", "two/creutz.json"]
-    assert {key: both["fits"][0][key] for key in result} == result
 
 
 @pytest.fixture(scope="module")

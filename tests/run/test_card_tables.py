@@ -12,7 +12,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run.cards import check_card, commented, read_card, schema
 from gauge_mc.run.measurement import measurements
 from gauge_mc.run.parameters import Parameters, known_options
-from gauge_mc.run.settings import Execution, options_of
+from gauge_mc.run.settings import Execution
 from tests.calls import call
 
 TABLES = """
@@ -132,13 +132,6 @@ def test_the_schema_knows_all_keys_and_bounds():
     assert not measured["additionalProperties"]
     *_, extents = found["properties"]["lattice"]["anyOf"]
     assert extents == {"type": "array", "items": {"type": "integer"}}
-
-
-def test_every_setting_is_described():
-    for settings in (Parameters, Execution):
-        for option in options_of(settings).values():
-            assert option.help.endswith("."), option.name
-            assert option.panel, option.name
 
 
 def test_the_command(tmp_path):

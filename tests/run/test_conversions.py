@@ -13,7 +13,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnsupportedError, UsageError
-from gauge_mc.run import conversions, display
+from gauge_mc.run import conversions
 from tests.calls import call, call_apart, make_run
 from tests.formats.format_samples import (
     averages,
@@ -273,16 +273,6 @@ def test_links_without_extents_are_converted_as_well(folder):
     assert (out.endswith("out: 1 file converted to nersc\n"), code) == (True, 0)
     assert said.startswith("gauge-mc: bare: it has no SciDAC checksum, so its links were not ver")
     np.testing.assert_array_equal(read("out/bare.nersc"), links_of(0))
-
-
-def test_progress_says_how_long_it_takes(folder, monkeypatch):
-    monkeypatch.setattr(display, "PLAIN_SECONDS", 0.0)
-    _, said, code = call_apart("convert", "in", "--to", "ildg", "--output", "out")
-    assert code == 0
-    lines = [line for line in said.splitlines() if "ETA" in line]
-    assert lines[0].startswith("0 of 5 files  ETA ")
-    assert lines[-1].startswith("5 of 5 files  ETA 0.0 s")
-    assert call_apart("convert", "in", "--to", "nersc", "--output", "b", "--quiet")[:2] == ("", "")
 
 
 def test_the_first_difference_is_named(folder):

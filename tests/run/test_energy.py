@@ -12,7 +12,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import energy_text
-from tests.calls import TINY, call, make_run
+from tests.calls import TINY, call
 
 WATTS = 40
 
@@ -95,15 +95,6 @@ def test_status_shows_the_energy_so_far(constant, tmp_path, monkeypatch):
     assert [joules for joules, _ in shown] == sorted(joules for joules, _ in shown)
     for joules, text in shown:
         assert f" {energy_text(joules)}\n" in text
-
-
-def test_a_session_that_was_killed_is_not_counted(constant, none, tmp_path):
-    make_run(tmp_path / "run", configs=2)
-    run = Run(tmp_path / "run")
-    parameters, sessions = run.read()
-    assert [one.joules for one in sessions] == [None]
-    run.write(parameters, [*sessions, type(sessions[0])(**{**vars(sessions[0]), "joules": 50.0})])
-    assert " 50 J in 1 of 2 sessions\n" in call("status", run.path)[0]
 
 
 @pytest.mark.slow

@@ -211,25 +211,6 @@ def test_other_parameters_are_refused_by_name(run, words, sentence):
 
 
 @pytest.mark.slow
-def test_tables_of_earlier_versions_have_all_orderings(run):
-    """Their headers do not say so."""
-    how = ("--off-axis", "--iterations", "0", "--t-max", "1", "--quiet")
-    call("measure", "wilson-loops", run, *how)
-    path = run / "wilson_loops.csv"
-    whole = path.read_text()
-    lines = whole.splitlines(keepends=True)
-    older = [line for line in lines[:-1] if not line.startswith("# orderings")]
-    assert len(older) == len(lines) - 2  # nor did they have a checksum
-    path.write_text("".join(older))
-    with pytest.raises(UsageError, match="orderings = all orders of the links of a step, not"):
-        call("measure", "wilson-loops", run, *how, "--orderings", "blocks")
-    generate(run, configs=5)
-    call("measure", "wilson-loops", run, *how)
-    assert path.read_text().startswith("".join(older))
-    assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
-
-
-@pytest.mark.slow
 def test_loops_between_levels_along_the_way(folder):
     """They are those of the configurations, and their table tells a fit and verify all it needs."""
     run = folder / "along"
@@ -336,12 +317,6 @@ def test_a_run_without_configurations(run):
         path.unlink()
     with pytest.raises(GaugeError, match="has no configurations yet"):
         call("measure", "wilson-loops", run)
-
-
-def test_configurations_must_have_different_numbers(run, folder):
-    shutil.copy(run / "configs" / "0000006.lime", "b6")
-    with pytest.raises(UsageError, match="both have the number 6"):
-        call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")
 
 
 def unrecorded(path):

@@ -172,15 +172,6 @@ def test_tables_of_functions_are_those_of_a_hand_made_chain(whole):
     assert np.array_equal(table["j"].reshape(3, 2, 3), np.tile(range(3), (3, 2, 1)))
 
 
-def test_columns_are_numpy_arrays(whole):
-    table = whole["moments"]
-    assert list(table.columns) == ["sweep", "mean", "square", "loop_re", "loop_im", "one"]
-    kinds = [column.dtype for column in table.columns.values()]
-    assert kinds == [np.int64, *[np.float64] * 4, np.int64]
-    assert len(table) == 4
-    assert table["mean"].mean() == pytest.approx(np.sqrt(table["square"]).mean())
-
-
 def test_headers_say_what_was_measured_and_of_which_chain(whole):
     header = whole["energy"].header
     assert header["observable"] == "energy"
@@ -365,28 +356,6 @@ def test_measuring_a_function_goes_on_where_it_stopped(folder, devices):
     (config,) = [path for number, path in Run(path).configs().items() if number == 8]
     assert measure([config], energy, **HOW)["sweep"].tolist() == [8]
     assert Path("energy.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("observable", "options", "sentence"),
-    [
-        (lambda field: 1.0, {}, "'<lambda>' needs a name"),
-        (named("wilson_loops"), {}, "two observables named 'wilson_loops'"),
-        (energy, {"r_max": 1}, "--r-max is not an option of energy"),
-        (Plaquette(), {"r_max": 1}, "--r-max is not an option of plaquette"),
-        (WilsonLoops, {"r_mx": 1}, "--r-mx is not an option of wilson-loops"),
-        ((energy, 2), {}, "is not an observable; pass a function of a field"),
-        (7, {}, "7 is not an observable"),
-        ("energy", {}, "no observable 'energy'"),
-        (named("f", "word"), {}, "f must return numbers, not str"),
-    ],
-)
-def test_observables_that_cannot_be_measured(whole, observable, options, sentence):
-    field = Field.cold(Lattice.parse(TINY["lattice"]), "su3", device=open_device("cpu", 1))
-    for target in (field, whole):
-        with pytest.raises(UsageError, match=sentence):
-            measure(target, observable, **(HOW if target is whole else {}), **options)
-    assert not list(whole.path.glob("[fw]*.csv"))
 
 
 def test_a_function_always_returns_as_many_values(folder):
@@ -673,20 +642,6 @@ def test_memory_is_freed_when_a_run_ends(folder, devices, request):
 
 
 @pytest.mark.slow
-def test_a_run_has_one_thread_at_a_time(folder):
-    refusals = []
-
-    def interfere(chain):
-        if chain.sweep == 3:
-            with pytest.raises(GaugeError, match="run has been in use by process") as caught:
-                in_threads(lambda: make("run"))
-            refusals.append(caught.value)
-
-    result = make("run", on_update=interfere)
-    assert (result.sweep, len(refusals)) == (UPDATES, 1)
-
-
-@pytest.mark.slow
 def test_a_run_at_work_can_be_looked_at(folder):
     """Which must not release its lock."""
     states = []
@@ -703,12 +658,6 @@ def test_a_run_at_work_can_be_looked_at(folder):
 
 
 # What a result is
-
-
-def test_results_are_paths(whole):
-    assert whole.path.samefile(whole)
-    assert sorted(whole.configs) == [5, 8, 11]
-    assert all(path.parent.parent == whole.path for path in whole.configs.values())
 
 
 # Fields and files

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc import __version__, measure
+from gauge_mc import __version__
 from gauge_mc.files.table import read_table
 from gauge_mc.run import chain
 from gauge_mc.run.measurement_table import rows_of_others
@@ -114,23 +114,6 @@ def test_new_configurations_are_measured_by_the_present_version(run, upgrade):
         assert table.read_bytes() == whole
 
 
-@pytest.mark.slow
-def test_tables_that_state_no_version_are_read_and_continued_in_silence(run, upgrade):
-    table, words = run / "polyakov.csv", ("measure", "polyakov", run, *ONE_CORE)
-    assert call(*words)[1] == 0
-    lines = table.read_text().splitlines(keepends=True)
-    old = "".join(one for one in lines if not one.startswith(("# version", "# sha256")))
-    table.write_text(old)
-    upgrade()
-    assert call("generate", "--output", run, "--configs", "4", "--quiet", *ONE_CORE)[1] == 0
-    for more in (words, ("verify", table), ("info", table)):
-        assert "nother version" not in call(*more)[0]
-    assert table.read_text().startswith(old)
-    assert read_table(table).makers == {3: NEW}
-    shown = call(*words, "--again")[0]
-    assert "is kept as run/polyakov.csv.1" in shown  # which version measured is not known
-
-
 def test_tables_with_digests_of_sources_are_measured_on(run):
     """Earlier versions wrote them."""
     table, words = run / "polyakov.csv", ("measure", "polyakov", run, *ONE_CORE)
@@ -174,18 +157,6 @@ def test_a_run_that_measures_along_the_way_goes_on_with_another_version(tmp_path
     checked, code = call("verify", run)
     assert code == 0
     assert "plaquette.csv  records: 12, 9 of them by another version" in checked
-
-
-@pytest.mark.slow
-def test_python_is_told_how_to_measure_again(run, upgrade, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["script.py"])
-    how = {"backend": "cpu", "threads": 1}
-    measure(run, "polyakov", progress=False, **how)
-    upgrade()
-    measure(run, "polyakov", **how)
-    assert "measure(..., again=True)" in capsys.readouterr().out
-    assert measure(run, "polyakov", again=True, **how).makers == {0: NEW}
-    assert (run / "polyakov.csv.1").exists()
 
 
 def write_package(folder):

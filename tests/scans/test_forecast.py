@@ -14,7 +14,7 @@ from gauge_mc.scans import forecast as module
 from gauge_mc.scans.forecast import forecast
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
-from tests.calls import call, call_apart, make_run
+from tests.calls import call_apart, make_run
 
 pytestmark = pytest.mark.kernels
 
@@ -91,15 +91,6 @@ def test_the_disk_space_is_that_of_the_runs(begun, folder):
     assert found.disk_bytes == sum(one.disk_bytes for one in found.points)
 
 
-@pytest.mark.slow
-def test_a_complete_scan_needs_nothing(begun):
-    for member in begun.members():
-        make_run(member.run.path, **member.parameters.values())
-    found = forecast(asked())
-    assert (found.seconds, found.disk_bytes, found.batches, found.refusals) == (0, 0, [], [])
-    assert "none is left" in call("scan", "--output", "s", "--dry-run", "--backend", "cpu")[0]
-
-
 def refused():
     """The reasons for which runs would be refused, by the command, which must change nothing."""
     before = state(Path())
@@ -156,21 +147,3 @@ def test_too_little_room_would_be_refused(begun, monkeypatch, what, words):
     (reason,) = refused()
     assert words in reason
     assert "1.0 kB are free" in reason
-
-
-@pytest.mark.slow
-def test_the_command(folder):
-    shown, code = call("scan", *GRID, *WORDS, "--output", "s", "--dry-run")
-    assert code == 0
-    assert "s begins, 0 of 4 runs complete" in shown
-    assert "nothing was written" in shown
-    assert shown.count("0 of 2") == 2
-    assert "runs that are updated together" in shown
-    assert list(folder.iterdir()) == []
-    said = call("scan", *GRID, "--dry-run", "--collect")[0]
-    assert "--dry-run cannot be combined with --collect" in said
-    assert call("scan", "--dry-run", "--beta", "2.4:2.2:0.1")[1] == 2
-    (folder / "other").mkdir()
-    (folder / "other" / "file").touch()
-    shown, code = call("scan", *GRID, "--output", "other", "--dry-run")
-    assert ("is not empty" in shown, code) == (True, 2)

@@ -28,15 +28,6 @@ def test_batches_have_one_lattice_and_at_most_the_sites_that_keep_a_device_busy(
     assert sorted(packed) == sorted(member.name for member in members)
 
 
-def test_lattices_that_keep_a_device_busy_are_alone(tmp_path):
-    assert [len(batch) for batch in pack(scan(tmp_path).members(), 1, 3)] == [1] * 12
-
-
-def test_all_slots_get_work(tmp_path):
-    batches = pack(scan(tmp_path).members(), 10**9, 4)
-    assert [len(batch) for batch in batches] == [2, 2, 2, 2, 2, 2]
-
-
 def test_only_runs_after_the_same_update_are_packed(tmp_path, best_device):
     members = scan(tmp_path, chains=1).members()
     members[0].run.path.mkdir(parents=True)

@@ -11,8 +11,6 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gauge_mc.inspection.status import scan_status
-from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, parse_duration
@@ -54,33 +52,6 @@ def work(folder):
     return carry_out
 
 
-def test_children_are_given_the_parameters_of_their_runs_largest_lattice_first(work):
-    _, lines, _ = work(checkpoint_every=3.0)
-    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
-    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
-    seeds = [int(re.search(r"--seed=(\d+)", line)[1]) for line in lines]
-    assert sorted(seeds) == [1, 2, 3, 4]
-    for line in lines:
-        assert "--checkpoint-every=3.0" in line
-        assert line.endswith(" --backend=cpu")
-        assert "--time-limit" not in line
-
-
-def test_updates_that_killed_processes_had_done_are_counted(folder):
-    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
-    members = there.members()
-    for member, sweep in zip(members, (1, 4), strict=True):
-        with member.run.locked() as lock:
-            there.write()
-            member.run.write(member.parameters, [])
-            save(member.run.checkpoint, ChainState(0, 0, {}), [])
-            lock.record(replace(lock.holder, sweep=sweep))
-    words = "; at least 5 updates to be made again"
-    shown = display_module.opening(there, Tally(members), [Slot("CPU", ())])
-    assert f"0 of 2 runs complete{words}\n" in shown
-    assert scan_status(there).lines()["done"] == f"0% of the work{words}"
-
-
 def test_children_stop_before_the_scan_has_to(work):
     reason, lines, _ = work(time_limit=1000.0)
     assert len(lines) == 4
@@ -90,28 +61,12 @@ def test_children_stop_before_the_scan_has_to(work):
     assert reason == "the time limit"  # since the runs are not complete
 
 
-def test_no_child_is_started_when_there_is_a_reason_to_stop(work):
-    asked = []
-    reason, lines, _ = work(stop=lambda seconds: asked.append(seconds) or "SIGTERM")
-    assert (reason, lines, asked) == ("SIGTERM", [], [SECONDS_TO_STOP])
-
-
 def test_a_child_that_fails_is_named_with_what_it_said_last(work, monkeypatch):
     failing = "import sys; sys.exit('Traceback of something\\n\\ngauge-mc: No luck.')"
     monkeypatch.setattr("tests.scans.test_scheduler.NOTE", failing)
     _, _, scheduler = work()
     assert len(scheduler.failures) == 4
     assert set(scheduler.failures.values()) == {"No luck."}
-
-
-def test_runs_on_one_lattice_share_a_child(work, folder):
-    _, lines, _ = work(busy_sites=10**6, checkpoint_every=3.0)
-    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
-    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
-    assert (folder / "batches").read_text().splitlines() == ["2"] * 2
-    for line in lines:
-        assert "--checkpoint-every=3.0" in line
-        assert line.endswith(" --backend=cpu")
 
 
 @pytest.mark.slow

@@ -182,12 +182,6 @@ def test_other_commands_take_all_chains_too():
 
 
 @pytest.mark.usefixtures("here")
-def test_a_report_is_of_all_chains():
-    report = json.loads(call("report", "--json")[0])
-    assert report["runs"] == [*map(str, CHAINS)]
-
-
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("command", ["status", "info", "watch"])
 def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
     newest = "su2_b2.5_4x4x4x4_chain"

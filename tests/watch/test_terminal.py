@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from rich.cells import cell_len
 
 from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.console import Console
@@ -67,16 +66,6 @@ def lines(snapshot, width=80, height=24, whole=False, encoding="utf-8"):
     return [line.rstrip() for line in out.read().splitlines()]
 
 
-@pytest.mark.parametrize("width", [20, 60, 80, 120])
-def test_lines_are_no_longer_than_the_terminal_is_wide(width):
-    shown = lines(view(), width)
-    assert max(map(cell_len, shown)) <= width
-    assert any("…" in line for line in shown) == (width < 120)
-    assert shown[0] == "runs/one: running"
-    deep = lines(replace(view(), path=f"{'deep/' * 50}one"), width)[0]
-    assert (deep[0], deep[-12:], cell_len(deep)) == ("…", "one: running", width)
-
-
 def test_everything_is_shown():
     text = "\n".join(lines(view(), 120, 40))
     for words in (
@@ -93,16 +82,6 @@ def test_everything_is_shown():
     ):
         assert words in text
     assert text.count("01:02:03 checkpoint") == terminal.LOG_SHOWN
-
-
-@pytest.mark.parametrize("height", [24, 40])
-def test_a_low_terminal_leaves_series_out_but_not_the_main_one(height):
-    shown = lines(view(60), 80, height)
-    assert len(shown) <= height - 1
-    assert any(line.startswith("59: ") for line in shown)
-    left = 60 - sum(": averages" in line for line in shown)
-    assert f"and {left} more series, which a higher window shows" in shown
-    assert len([one for one in lines(view(60), whole=True) if ": averages" in one]) == 60
 
 
 def test_what_files_contain_does_not_control_the_terminal():
