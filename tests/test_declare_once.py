@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +21,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots.drawing import find_plot
 from gauge_mc.registry import ours
 from gauge_mc.run.generate import generate
-from gauge_mc.scans import averages as scan_averages
-from gauge_mc.scans.averages import average
 from gauge_mc.updates.heatbath import heatbath
-from tests.calls import call
 from tests.observables.loops import staple
 from tests.reference import fields as reference
 from tests.toys.installed import TOYS
@@ -438,61 +431,6 @@ def test_help_names_them(program, command, words):
     text = " ".join(program(*command.split(), "--help").replace("│", " ").split())
     for word in words:
         assert word in text
-
-
-@pytest.mark.slow
-def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
-    """A further column is one line: everything else follows from its declaration."""
-    toy = OBSERVABLES["link-trace"]
-    further = Column(
-        "square",
-        help="square of the average",
-        symbol="L²",
-        axis="squared trace",
-        average="link trace, squared",
-    )
-
-    class Squared(toy):
-        """The toy with one column more."""
-
-        name = "link-trace-squared"
-        columns = (*toy.columns, further)
-
-        def measure(self, field):
-            (trace,) = super().measure(field)
-            return (trace, trace**2)
-
-    OBSERVABLES.register(Squared)
-    try:
-        options = {"group": "su2", "beta": 2.4, "lattice": "4x4x4x4", "configs": 4, "separation": 1}
-        options |= {"thermalize": 1, "measure": "link-trace-squared", "precision": "single"}
-        run = generate(**options, output=tmp_path / "run", progress=False, threads=1)
-        table = run["link-trace-squared"]
-        assert list(table.columns) == ["sweep", "trace", "square"]
-        np.testing.assert_allclose(table["square"], table["trace"] ** 2)
-        assert run.averages["link trace, squared"].value == pytest.approx(table["square"].mean())
-        status = json.loads(call("status", run.path, "--json")[0])
-        assert "link trace, squared" in json.dumps(status)
-        assert "link trace, squared" in call("status", run.path)[0]
-        assert call("verify", run.path)[1] == 0
-        path = run.path / "link_trace_squared.csv"
-        averages = average(Squared, [table], [path], 1, Lattice(4, 4, 4, 4))
-        assert averages["link_trace_squared_square"] == pytest.approx(table["square"].mean())
-        plot = find_plot("link-trace-squared")
-        assert "link trace, squared" in plot.summary
-        plot.draw([run.path], tmp_path / "history.svg", skip=0)
-        assert "squared trace" in (tmp_path / "history.svg").read_text()
-        main = TableColumns(toy.columns[0], replace(further, main=True))
-        monkeypatch.setattr(Squared, "columns", main)
-        panels = {one.column: one for one in scan_averages.panels()}
-        assert panels["link_trace_squared_square"].label == "L²"
-        hooks = pytest.importorskip("tests.test_docs").hooks
-        assert "| `square` | square of the average |" in hooks.PARTS["observable_tables"]()
-        scanned = hooks.PARTS["scan_columns"]()
-        assert "`link_trace_squared_square`" in scanned
-        assert "square of the average" in scanned
-    finally:
-        OBSERVABLES.remove(Squared.name)
 
 
 @pytest.mark.slow

@@ -20,23 +20,10 @@ import pytest
 
 import gauge_mc
 from gauge_mc import cli, fit
-from gauge_mc.actions import ACTIONS
-from gauge_mc.devices import BACKENDS
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.exports import EXPORTS
-from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits import FITS
-from gauge_mc.flows import FLOWS
-from gauge_mc.formats import FORMATS
-from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots.drawing import plot_names
-from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution
-from gauge_mc.scans.averages import average
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.fits.tables import has_table, write_tables
 
 # The pages are about the whole project.
@@ -52,20 +39,6 @@ PAGES = sorted(
         *ROOT.glob(".github/**/*.md"),
     ]
 )
-CHOICES = {
-    "actions": ACTIONS,
-    "backends": BACKENDS,
-    "exports": EXPORTS,
-    "fits": FITS,
-    "flows": FLOWS,
-    "formats": FORMATS,
-    "generators": GENERATORS,
-    "groups": GROUPS,
-    "observables": OBSERVABLES,
-    "plots": plot_names(),
-    "smearings": SMEARINGS,
-    "temporal_links": TEMPORAL_LINKS,
-}
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.M | re.S)
 SEPARATORS = {"&&", "||", ";", "|", "&", "do", "then", ">", ">>", "2>", "<", ")"}
 
@@ -112,27 +85,6 @@ def test_every_command_is_described_with_all_its_options(commands, name):
         assert f"`{word or parameter.name.upper()}`" in section
 
 
-@pytest.mark.parametrize("name", ["measure", "fit", "plot"])
-def test_every_thing_is_described_with_its_own_options(commands, name):
-    section = commands.partition(f"### gauge-mc {name} {{")[2].partition("\n### gauge-mc")[0]
-    common, *sections = section.split("\n#### ")
-    kind = cli.load_command(name).kind
-    assert [one.split()[2] for one in sections] == list(kind.names())
-    for thing, one in zip(kind.names(), sections, strict=True):
-        assert f"{{ #{name}-{thing} }}" in one
-        own = {option.flag for option, *_ in kind.options(thing)}
-        assert set(re.findall(r"^\| `(--[a-z0-9-]+)`", one, re.M)) == own
-        named = {flag for one in cli.load_command(name).params for flag in one.opts}
-        assert all(f"| `{flag}`" not in common for flag in own - named)
-
-
-@pytest.mark.parametrize("kind", CHOICES)
-def test_every_registered_name_is_listed(kind):
-    assert f"<!-- generated: {kind} -->" in (ROOT / "docs/reference/choices.md").read_text()
-    for name in CHOICES[kind]:
-        assert f"`{name}`" in hooks.PARTS[kind]()
-
-
 def test_keys_columns_and_headers_are_described(files):
     keys = [one.name for kind in (Parameters, Execution) for one in dataclasses.fields(kind)]
     headers = [key for one in OBSERVABLES.values() for key in hooks.header_of(one)]
@@ -141,18 +93,6 @@ def test_keys_columns_and_headers_are_described(files):
         assert f"`{word}`" in files
     for one in OBSERVABLES.values():
         assert all(column.meaning for columns in one.columns_of_tables() for column in columns)
-
-
-def test_columns_of_scans_are_described(files, tmp_path):
-    for name, one in OBSERVABLES.items():
-        if not one.columns.averaged:
-            continue
-        path = tmp_path / f"{name}.csv"
-        write_table(
-            path, {}, ("sweep", *one.columns.names), [(i, *[0.1] * len(one.columns)) for i in "12"]
-        )
-        for column in average(one, [read_table(path)], [path], 1, Lattice(4, 4, 4, 4)):
-            assert f"`{re.sub('_(error|tau_int)$', '', column)}`" in files
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).resolve().parent.parent / "gauge_mc"
 
 NOUNS = {
@@ -74,12 +76,10 @@ def modules():
     }
 
 
-@pytest.mark.slow
 def test_no_two_classes_have_one_name(modules):
     assert clashes(modules) == {}
 
 
-@pytest.mark.slow
 def test_classes_are_named_by_nouns(modules):
     named = {name for text in modules.values() for name, _ in classes(text)}
     assert sorted(name for name in named if not is_noun(name)) == []

@@ -10,7 +10,6 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import couplings
 from gauge_mc.algorithms import algorithm_options
-from gauge_mc.benchmarks import BenchPlan, kind_options
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
@@ -18,8 +17,6 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.run.settings import Execution
 from gauge_mc.smearing import Smearing
 from tests.tools.keywords import STUB, stub
-
-SMEAR = str | Smearing
 
 
 @pytest.mark.parametrize("name", ["generate", "generate_chains", "scan"])
@@ -58,14 +55,6 @@ def test_signatures_list_the_options_of_all_things(name, things, more):
     assert all(shown[one.name].default is None for one in options)
     assert {key: shown[key].annotation for key in more} == more
     assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
-
-
-def test_the_signature_of_bench_lists_what_can_be_timed():
-    shown = inspect.signature(gauge_mc.bench).parameters
-    fields = [one for one in dataclasses.fields(BenchPlan) if one.name != "others"]
-    named = {one.name for one in (*fields, *couplings(), *kind_options())}
-    assert {*named, "backend", "devices", "threads", "over", "weak"} == shown.keys()
-    assert shown["seconds"].default == BenchPlan().seconds
 
 
 def test_type_checkers_see_the_keywords_that_are_declared():

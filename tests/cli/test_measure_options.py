@@ -8,8 +8,6 @@ import pytest
 from gauge_mc.files.table import read_table
 from tests.calls import call, make_run
 
-FORMATS = ("ildg", "nersc")
-
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):

@@ -15,7 +15,7 @@ from tests.patience import PATIENCE  # noqa: E402
 from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS  # noqa: E402 - which imports it too
 
 FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there is no Chromium")]
 
 
 @contextlib.contextmanager
@@ -81,7 +81,6 @@ def look(path, width):
         return count, live, filled, sizes, hidden, page.title(), wrong
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn(path, width):
     count, live, filled, (needed, there), hidden, title, wrong = apart(look, path, width)
@@ -115,7 +114,6 @@ def press(path):
         return before, after, pictures, focus, wrong
 
 
-@pytest.mark.slow
 def test_keys_show_values_with_errors(path):
     before, after, pictures, focus, wrong = apart(press, path)
     assert wrong == []
@@ -134,7 +132,6 @@ def without_scripts(path):
         return count, page.locator("figure.chart svg:visible").count(), wrong
 
 
-@pytest.mark.slow
 def test_drawings_are_shown_without_scripts(path):
     count, shown, wrong = apart(without_scripts, path)
     assert (count, wrong) == (shown, [])

@@ -11,6 +11,8 @@ from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
 from tests.run.sessions import written
 
+pytestmark = pytest.mark.slow
+
 CHAIN = {
     "group": "su2",
     "beta": 3.0,
@@ -24,7 +26,6 @@ CHAIN = {
 }
 
 
-@pytest.mark.slow
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     whole = make_run(tmp_path / "whole", **CHAIN)
     path = tmp_path / "changed"
@@ -38,7 +39,6 @@ def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     assert (header["beta_space"], header["beta_time"]) == ("1.2", "7.5")
 
 
-@pytest.mark.slow
 def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path):
     chain = {**CHAIN, "action": "wilson", "beta": 1.2}
     run = make_run(tmp_path / "run", **chain, format="nersc")
@@ -73,7 +73,6 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
         fit("scale", run / "flat.csv")
 
 
-@pytest.mark.slow
 def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
     """In double precision, as which links come back from files with no bit lost."""
     values = {**CHAIN, "group": "su3", "action": "wilson", "precision": "double"}

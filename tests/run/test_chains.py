@@ -10,6 +10,8 @@ from gauge_mc.run.directory import Run
 from tests.calls import call
 from tests.run.sessions import written
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "lattice": "4x4x4x6",
     "thermalize": 3,
@@ -37,7 +39,6 @@ def alone(seed, **more):
     return written(run.path)
 
 
-@pytest.mark.slow
 def test_each_chain_is_a_run_of_its_own():
     found = gauge_mc.generate_chains(chains=3, output="some", **SMALL)
     assert [str(one.path) for one in found] == ["some_chain1", "some_chain2", "some_chain3"]
@@ -48,7 +49,6 @@ def test_each_chain_is_a_run_of_its_own():
         assert Run(one.path).read()[1][0].sweep == 0
 
 
-@pytest.mark.slow
 def test_chains_are_continued_together_or_alone():
     gauge_mc.generate_chains(chains=2, output="some", seed=5, **SMALL)
     longer = {**SMALL, "configs": 3}
@@ -58,7 +58,6 @@ def test_chains_are_continued_together_or_alone():
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
 
 
-@pytest.mark.slow
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
     assert code == 0
@@ -70,7 +69,6 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     assert all(Run(gauge_mc.generate(output=path, progress=False).path).begun() for path in paths)
 
 
-@pytest.mark.slow
 def test_results_as_json_and_a_time_limit():
     words = [*WORDS, "--configs", "20000", "--chains", "2", "--output", "x", "--json"]
     for limit in ("0:0:2", "0:0:20", "0:3:20"):  # a slow machine only starts in the first one

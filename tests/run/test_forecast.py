@@ -13,7 +13,7 @@ from gauge_mc.run.forecast import forecast
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.slow, pytest.mark.kernels]
 
 SMALL = {
     "group": "su3",
@@ -28,7 +28,6 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
 def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = forecast({**SMALL, "output": "run"})
@@ -43,7 +42,6 @@ def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     assert found.host_bytes == 2 * found.config_bytes
 
 
-@pytest.mark.slow
 def test_memory_and_time_are_those_of_this_machine(tmp_path):
     found = forecast({**SMALL, "output": str(tmp_path / "deep" / "run")})
     sites = Lattice.parse(SMALL["lattice"]).sites
@@ -56,7 +54,6 @@ def test_memory_and_time_are_those_of_this_machine(tmp_path):
     assert found.seconds == pytest.approx(19 * each)
 
 
-@pytest.mark.slow
 def test_what_a_run_has_done_is_subtracted(tmp_path):
     def stop(chain):
         return chain.sweep == 11
@@ -69,7 +66,6 @@ def test_what_a_run_has_done_is_subtracted(tmp_path):
     assert before == {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
 
 
-@pytest.mark.slow
 def test_the_command_prints_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--lattice", "4", "--group", "su2", "--backend", "cpu", "--dry-run"]
@@ -85,7 +81,6 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_a_complete_run_is_called_complete(tmp_path):
     generate(**{**SMALL, "configs": 1}, output=tmp_path / "run", progress=False)
     shown, code = call("generate", "--output", tmp_path / "run", "--backend", "cpu", "--dry-run")

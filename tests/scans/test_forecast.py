@@ -19,8 +19,6 @@ from tests.calls import call_apart, make_run
 pytestmark = pytest.mark.kernels
 
 LENGTH = {"thermalize": 2, "configs": 4, "separation": 3, "measure": "plaquette"}
-WORDS = [word for name, value in LENGTH.items() for word in (f"--{name}", value)]
-GRID = ("--beta", "2.3,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--backend", "cpu")
 
 
 @pytest.fixture(autouse=True)

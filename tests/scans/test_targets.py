@@ -19,7 +19,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import runs_of
 from tests.calls import call, call_apart
 
-pytestmark = pytest.mark.slow  # they share a scan and three chains
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("here")]  # a scan and three chains
 
 HERE = ("--backend=cpu", "--threads=1")
 SMALL = ("--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--backend=cpu", "--threads=1")
@@ -50,7 +50,6 @@ def tables(name="plaquette_configs.csv"):
     return sorted(str(path.parent) for path in Path().rglob(name))
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -108,7 +107,6 @@ def test_other_commands_take_folders_of_configurations(folders):
     assert (runs["runs"], runs["configurations"]) == ([*map(str, CHAINS)], 0)
 
 
-@pytest.mark.usefixtures("here")
 def test_the_configurations_of_a_run_stand_for_it():
     configs = CHAINS[0] / "configs"
     for command in ("info", "verify"):
@@ -119,7 +117,6 @@ def test_the_configurations_of_a_run_stand_for_it():
     assert call("convert", configs, "--to=nersc", "--output=new")[1] == 0
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "numbers"),
     [
@@ -140,7 +137,6 @@ def test_stored_configurations_are_chosen(words, numbers):
         assert read_table(CHAINS[0] / "plaquette_configs.csv")["sweep"].tolist() == numbers
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("at", "more"), [("3:8:1", 3), ("4,8", 0)])
 def test_only_what_is_not_stored_is_made(at, more, monkeypatch):
     updates = []
@@ -156,7 +152,6 @@ def test_only_what_is_not_stored_is_made(at, more, monkeypatch):
     np.testing.assert_allclose(table["plaquette"], along["plaquette"][[n - 3 for n in numbers]])
 
 
-@pytest.mark.usefixtures("here")
 def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
     shutil.rmtree(CHAINS[0] / "configs")
     out, complaint, code = call_apart("measure", "plaquette", "runs", "--json", "--backend=cpu")
@@ -167,7 +162,6 @@ def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
     assert "1 of 3 ensembles could not be measured" in complaint
 
 
-@pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
     assert call("fit", "creutz")[1] == 0
@@ -181,7 +175,6 @@ def test_other_commands_take_all_chains_too():
     )
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("command", ["status", "info", "watch"])
 def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
     newest = "su2_b2.5_4x4x4x4_chain"
@@ -189,7 +182,6 @@ def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
     assert newest in call_apart(command, "--json")[0]
 
 
-@pytest.mark.usefixtures("here")
 def test_python_asks_for_one_of_the_chains():
     for function in (gauge_mc.open_run, lambda: gauge_mc.measure(None, "plaquette")):
         with pytest.raises(UsageError, match=r"one of 3 chains, .*chain1 to .*chain10; name one"):
@@ -200,7 +192,6 @@ def test_python_asks_for_one_of_the_chains():
         gauge_mc.fit("creutz", "runs")
 
 
-@pytest.mark.usefixtures("here")
 def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     toml = CHAINS[1] / "run.toml"
     toml.write_text(toml.read_text().replace("overrelax = 4", "overrelax = 3"))
@@ -209,7 +200,6 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     assert runs_of([Path("runs")]) == CHAINS
 
 
-@pytest.mark.usefixtures("here")
 def test_what_is_wrong_with_every_run_is_said_once():
     said = call_apart("measure", "wilson-loops", "grid", "--r-max=9", "--backend=cpu")[1]
     first, last = said.splitlines()

@@ -20,7 +20,7 @@ from tests.patience import PATIENCE, wait_for  # noqa: E402
 from tests.reports.test_browser import FOUND, SIZES, apart, drawn, painted  # noqa: E402
 from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
 
-pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there is no Chromium")]
 
 TABLE = "mine.csv"
 TITLE = "figcaption:has-text('(mine.csv)')"
@@ -93,7 +93,6 @@ def look(run, width):
         return count, live, filled, sizes, words, page.title(), wrong
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn_and_words_are_words(run, width):
     count, live, filled, (needed, there), words, title, wrong = apart(look, run, width)
@@ -143,7 +142,6 @@ def follow(run):
         return legend, after, kept, hidden, page.title(), wrong
 
 
-@pytest.mark.slow
 def test_the_page_follows_the_run_and_keeps_what_was_chosen(run):
     """Zoom, values below the cursor, hidden lines and the focus stay; new columns appear."""
     legend, after, kept, hidden, title, wrong = apart(follow, run)
@@ -196,7 +194,6 @@ def opened_again(page, address):
     other.close()
 
 
-@pytest.mark.slow
 def test_several_pages_follow_and_a_run_may_go_away(run):
     assert apart(end, run) == []
 
@@ -211,7 +208,6 @@ def from_the_beginning(path):
         return shown, page.locator("progress").get_attribute("value"), page.title(), wrong
 
 
-@pytest.mark.slow
 def test_the_page_shows_a_run_from_before_it_begins_until_it_has_ended(tmp_path, monkeypatch):
     quick(monkeypatch)
     path = tmp_path / "new"
@@ -243,7 +239,6 @@ def reconnect(run):
                 return canvases, page.locator("canvas").count(), lost, wrong
 
 
-@pytest.mark.slow
 def test_the_page_reconnects(run):
     before, after, lost, wrong = apart(reconnect, run)
     assert before == after == 6
@@ -256,7 +251,6 @@ def without_scripts(run):
         return words, page.locator("figure.chart svg:visible").count(), wrong
 
 
-@pytest.mark.slow
 def test_without_scripts_the_page_shows_the_run_as_it_is(run):
     words, shown, wrong = apart(without_scripts, run)
     assert "load it again" in words
