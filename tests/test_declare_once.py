@@ -151,8 +151,7 @@ def test_a_coupling_of_an_action_is_one_line_in_its_module_and_one_in_its_header
     assert "strength = 3.0\n" in (program.folder / "stronger" / "run.toml").read_text()
     assert "  strength           3.0\n" in program("info", "stronger")
     program("generate", "--output", "stronger", "--configs", "4", "--quiet")
-    said = program("generate", "--output", "stronger", "--strength", "2", code=2)
-    assert said == ""
+    assert program("generate", "--output", "stronger", "--strength", "2", code=2) == ""
     few = {**GENERATE, "configs": "2", "strength": "1:2:1", "backend": "cpu"}
     program("scan", *options(**few), "--output", "strengths", "--quiet")
     scan = (program.folder / "strengths" / "scan.csv").read_text()
@@ -204,8 +203,7 @@ def test_a_monomial_of_another_package_is_a_term_of_the_action(program):
     for name in ("stopped", "many_chain1", "card", "slabs"):
         assert (program.folder / name / "hmc.csv").read_text() == table
     assert "squared_plaquettes" in program("fit", "hmc", "squares")
-    said = program("generate", *options(**words, monomials="squared-plaquettes"), code=2)
-    assert said == ""
+    assert program("generate", *options(**words, monomials="squared-plaquettes"), code=2) == ""
     assert "--monomials" in program("generate", "--help")
 
 
@@ -232,8 +230,7 @@ def test_an_update_of_another_package_is_an_algorithm(program):
     assert "counted.csv  records: 9" in program("verify", "counted")
     assert "counted.csv" in program("info", "counted")
     assert "counted sweeps" in program("status", "counted")
-    said = program("generate", *options(**words, overrelax="1"), "--output", "d", code=2)
-    assert said == ""
+    assert program("generate", *options(**words, overrelax="1"), "--output", "d", code=2) == ""
     assert "--rounds" in program("generate", "--help")
 
 
@@ -337,8 +334,7 @@ def test_an_option_of_trajectories_has_terms_of_the_action_as_values(program):
         "status", "adjoint"
     )
     assert "adjoint2" in program("fit", "hmc", "adjoint")
-    said = program("generate", *options(**words, adjoint="strength=20"), code=2)
-    assert said == ""
+    assert program("generate", *options(**words, adjoint="strength=20"), code=2) == ""
 
 
 @pytest.mark.slow

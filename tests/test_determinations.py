@@ -168,8 +168,7 @@ def test_options_that_are_chosen_are_refused():
 )
 def test_what_is_missing_or_wrong_is_refused(folder, words, sentence):
     shown, code = call("determine", *words)
-    assert code == 2
-    assert sentence in shown
+    assert (code, sentence in shown) == (2, True), shown
     assert not (folder / "runs").exists()
 
 

@@ -26,8 +26,7 @@ def make_loops(folder, samples, seed=3):
 def test_a_string_tension(tmp_path):
     runs = [make_loops(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
     shown, code = call("fit", "potential", *runs, "--separate")
-    assert code == 0
-    assert "Scales of the static potential" in shown
+    assert (code, "Scales of the static potential" in shown) == (0, True), shown
     for run in runs:
         assert f"{run}/potential.json\n" in shown
         result = json.loads((run / "potential.json").read_text())

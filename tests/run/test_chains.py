@@ -60,8 +60,7 @@ def test_chains_are_continued_together_or_alone():
 
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
-    assert code == 0
-    assert "3 chains are updated together" in shown
+    assert (code, "3 chains are updated together" in shown) == (0, True), shown
     paths = [f"runs/su2_b2.5_4x4x4x6_seed8_chain{n}" for n in (1, 2, 3)]
     assert f"files   {paths[0]} ... {paths[2]} (6 configurations)" in shown
     line = next(line for line in shown.splitlines() if line.startswith("plaquette"))

@@ -68,8 +68,7 @@ def test_measure_says_that_another_version_has_measured(run, upgrade):
     program, *words = shlex.split(printed)
     assert (program, words[-1]) == ("gauge-mc", "--again")
     shown, code = call(*words)
-    assert code == 0
-    assert "The table of before is kept as run/polyakov.csv.1." in shown
+    assert (code, "The table of before is kept as run/polyakov.csv.1." in shown) == (0, True), shown
     assert (run / "polyakov.csv.1").read_bytes() == before
     after = table.read_bytes()
     assert f"# version: {NEW}\n".encode() in after
@@ -136,8 +135,7 @@ def test_configurations_that_are_made_again_are_measured_again(run, upgrade):
     before = table.read_bytes()
     upgrade()
     shown, code = call(*words)
-    assert code == 0
-    assert f"{SENTENCE} run/polyakov_at.csv" in shown
+    assert (code, f"{SENTENCE} run/polyakov_at.csv" in shown) == (0, True), shown
     assert table.read_bytes() == before
     shown, code = call(*shlex.split(shown.partition("the new one: ")[2].partition("\n")[0])[1:])
     assert code == 0
