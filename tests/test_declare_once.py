@@ -104,7 +104,6 @@ def program(site, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(program):
-    """A run in which every choice is a toy."""
     program("generate", *options(**GENERATE), "--output", "run", "--quiet")
     return program.folder / "run"
 

@@ -84,12 +84,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def table(path):
-    """The table of a run."""
     return (Path(path) / "plaquette.csv").read_bytes()
 
 
 def ordinary(configs):
-    """The table of an ordinary run of a number of configurations."""
     sampling = {"measure": "plaquette:2", "separation": 2, "configs": configs, "format": "none"}
     return table(gauge_mc.generate(**SHORT, **sampling, output="ordinary"))
 

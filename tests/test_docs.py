@@ -44,7 +44,6 @@ SEPARATORS = {"&&", "||", ";", "|", "&", "do", "then", ">", ">>", "2>", "<", ")"
 
 
 def name_of(path: Path) -> str:
-    """A page in the names of tests."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -61,7 +60,6 @@ hooks = load_hooks()
 
 
 def page(name: str) -> str:
-    """A page as it is shown."""
     return hooks.filled((ROOT / "docs" / name).read_text())
 
 
@@ -72,7 +70,6 @@ def commands():
 
 @pytest.fixture(scope="module")
 def files():
-    """The pages about what is written."""
     return "".join(page(f"reference/{name}.md") for name in ("files", "fits", "json"))
 
 
@@ -97,7 +94,6 @@ def test_keys_columns_and_headers_are_described(files):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """A folder with tables for the fits of this package."""
     return write_tables(tmp_path_factory.mktemp("tables"))
 
 
@@ -122,7 +118,6 @@ def test_public_names_are_in_the_python_reference():
 
 
 def blocks(path: Path, *languages: str) -> list[str]:
-    """The blocks of code of a page."""
     found = FENCE.findall(path.read_text())
     return [dedent(text) for _, language, text in found if language in languages]
 

@@ -48,13 +48,11 @@ def part_of(module: str) -> str | None:
 
 @functools.cache
 def modules_of(part: str) -> list[Path]:
-    """The modules of a part of the package."""
     return [path for name, path in modules().items() if part_of(name) == part]
 
 
 @functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """A module, parsed."""
     return ast.parse(path.read_text())
 
 
@@ -109,7 +107,6 @@ def test_imports_run_downwards(part):
 
 @functools.cache
 def arrows() -> list[tuple[str, str]]:
-    """The arrows of the diagram, as pairs of parts."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     lines = text.partition("flowchart TD\n")[2].partition("```")[0].splitlines()
     found = []
@@ -130,7 +127,6 @@ def reached(above: str) -> set[str]:
 
 
 def packages() -> set[str]:
-    """The packages, and the modules that the diagram has."""
     nodes = {one for arrow in arrows() for one in arrow}
     return {one for one in parts() if one in nodes or (PACKAGE / one).is_dir()}
 
@@ -181,7 +177,6 @@ def test_extensions_are_imported_neither_by_the_core_nor_by_each_other():
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package, by its name in imports."""
     paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
     return {name.removesuffix(".__init__"): path for name, path in paths.items()}
 

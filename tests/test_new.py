@@ -29,7 +29,6 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, root):
-    """A copy of the checkout with something new of every kind."""
     folder = tmp_path_factory.mktemp("checkout")
     for part in PARTS:
         (folder / part).parent.mkdir(exist_ok=True)
@@ -43,7 +42,6 @@ def copy(tmp_path_factory, root):
 
 
 def python(folder: Path, *words: str) -> str:
-    """Run Python in a checkout, and return what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True

@@ -75,7 +75,6 @@ class Notebook:
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A notebook in which everything is printed and displayed."""
     shown = Notebook()
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
     ipython = SimpleNamespace(display=shown, get_ipython=lambda: None, version_info=(9,))

@@ -26,7 +26,6 @@ LMOD = Path("/usr/share/lmod/lmod/init/bash")
 
 @pytest.fixture(scope="module")
 def recipes(root):
-    """The text of every recipe by its name."""
     return {path.name: path.read_text() for path in (root / "docs/recipes").iterdir()}
 
 

@@ -91,7 +91,6 @@ def found(device, case):
 
 
 def digests(device, kind, case):
-    """Compute what is stored of a case, and close the device."""
     of_kind = {"tables": table_digests, "trajectories": trajectory_digests}
     result = of_kind[kind](device, *case.split()) if kind in of_kind else found(device, case)
     device.close()

@@ -118,7 +118,6 @@ def test_too_little_memory_for_numpy_is_said_in_one_sentence():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of two configurations."""
     return make_run(tmp_path_factory.mktemp("bad") / "run", lattice="4x4x4x4", configs=2)
 
 

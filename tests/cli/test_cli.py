@@ -15,7 +15,6 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.pare
 
 
 def imported_by(*words, **variables):
-    """Return the modules that a command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "gauge_mc", *words]
     done = subprocess.run(
         command, capture_output=True, text=True, env=ENVIRONMENT | variables, timeout=PATIENCE

@@ -41,7 +41,6 @@ HELP = ("-h", "--help")
 
 
 def flag_names(text):
-    """Every option in a help text."""
     return {*re.findall(r"(?<![\w-])--[a-z0-9-]+", text)}
 
 

@@ -39,7 +39,6 @@ SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder to work in."""
     monkeypatch.setenv("PYTHONPATH", str(Path(gauge_mc.__file__).parent.parent))
     monkeypatch.chdir(tmp_path)
     return tmp_path

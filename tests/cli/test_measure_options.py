@@ -11,13 +11,11 @@ from tests.calls import call, make_run
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """A run of three configurations that measures nothing."""
     return make_run(tmp_path_factory.mktemp("run") / "run", lattice="4x4x4x4", measure="none")
 
 
 @pytest.fixture
 def run(good, tmp_path, monkeypatch):
-    """A copy of it, in a folder to work in."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(good, tmp_path / "run")
     return tmp_path / "run"

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.usefixtures("toys")
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """A folder with a table that the fit of the toys takes."""
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "some.csv", {}, ("sweep", "trace"), enumerate([0.3, 0.4], 1))
     return "some.csv"

@@ -35,7 +35,6 @@ def good(tmp_path_factory):
 
 @pytest.fixture
 def run(good, tmp_path):
-    """A copy of it."""
     shutil.copytree(good, tmp_path / "run")
     return tmp_path / "run"
 
@@ -54,7 +53,6 @@ def flip(path, place, bit=3):
 
 
 def truncate(path, count):
-    """Remove so many bytes from the end."""
     path.write_bytes(path.read_bytes()[:-count])
 
 

@@ -23,7 +23,6 @@ CONFIG = "configs/0000005.lime"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run with kernels."""
     return make_run(tmp_path_factory.mktemp("run") / "run", group="su3", precision="double")
 
 
@@ -82,7 +81,6 @@ def lack(request, tmp_path, monkeypatch):
 
 @pytest.fixture
 def without(tmp_path, monkeypatch):
-    """Take the compiler away when called."""
     return lambda: no_compiler(tmp_path, monkeypatch)
 
 

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there 
 
 @contextlib.contextmanager
 def opened(path, width=WIDTHS[0], **context):
-    """A page with what is wrong with it."""
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
@@ -63,7 +62,6 @@ SIZES = "[document.documentElement.scrollWidth, innerWidth]"
 
 
 def painted(page):
-    """Return for every canvas whether something is painted on it."""
     return page.evaluate(
         """() => [...document.querySelectorAll("canvas")].map(one => {
             const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);

@@ -50,7 +50,6 @@ def together(path, parameters, device, numbers=None, **options):
 
 
 def found_in(path, parameters):
-    """Return what the runs of batches have written."""
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 

@@ -49,7 +49,6 @@ def read(path):
 
 
 def stamps(folder):
-    """When the files of a folder were written, and which they are."""
     return {one.name: (one.stat().st_mtime_ns, one.stat().st_ino) for one in folder.iterdir()}
 
 

@@ -39,7 +39,6 @@ with Run(Path(sys.argv[1])).locked():
 
 
 def begin(run):
-    """Make a run that has begun."""
     with run.locked():
         run.write(Parameters(), [])
         run.checkpoint.write_bytes(b"")
@@ -52,7 +51,6 @@ def environment():
 
 @pytest.fixture
 def other(tmp_path):
-    """Another process that holds the lock of the run."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, tmp_path / "run"],
         stdout=subprocess.PIPE,
@@ -287,7 +285,6 @@ def test_a_lock_file_that_is_removed_before_it_is_locked_does_not_count(tmp_path
 
 @pytest.fixture
 def victim(tmp_path):
-    """A file of the user that is no lock file."""
     path = tmp_path / "victim"
     path.write_text("precious")
     return path

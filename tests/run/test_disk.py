@@ -43,7 +43,6 @@ def capacity(monkeypatch, tmp_path):
 
 
 def content(run):
-    """The bytes of tables and configurations, by name."""
     names = [path for path in run.rglob("*") if path.suffix in (".csv", ".lime")]
     return {path.relative_to(run): path.read_bytes() for path in names}
 

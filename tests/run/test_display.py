@@ -13,7 +13,6 @@ from gauge_mc.run.display import announced_compilation
 
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
-    """An empty cache, and a compiler that takes no time."""
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
 
     def run_compiler(kernel, unit, command, output):

@@ -19,15 +19,12 @@ WATTS = 40
 
 @pytest.fixture
 def constant(monkeypatch):
-    """Let the counter of the processor advance with time."""
     counters = [EnergyCounter("package-0", "RAPL", lambda: WATTS * time.monotonic())]
     monkeypatch.setattr(cpu_device, "package_counters", lambda: counters)
 
 
 @pytest.fixture
 def none(monkeypatch):
-    """Let the processor have no counter."""
-
     def fail():
         raise GaugeError("there is none")
 

@@ -46,7 +46,6 @@ main()
 
 
 def options(**values):
-    """Make options of values by name."""
     return [
         word
         for name, value in ({"backend": "cpu", "threads": 1} | values).items()
@@ -55,7 +54,6 @@ def options(**values):
 
 
 def command(**values):
-    """Make the command of a tiny run."""
     return [*PROGRAM, "generate", *options(**(TINY | values))]
 
 
@@ -82,7 +80,6 @@ def gauge_mc(*words, expect=0, cwd="."):
 
 @pytest.fixture(scope="module", autouse=True)
 def environment():
-    """Let processes import what the tests import, installed or not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(package.__file__).parent.parent))
         yield
@@ -275,7 +272,6 @@ def wait_for(event, child):
 
 
 def begin(**values):
-    """Begin a long run and wait for it to have measured something."""
     child = subprocess.Popen(
         command(**(LONG | values)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -382,7 +378,6 @@ def test_bad_files_are_one_sentence(inputs, values, sentence, code):
 
 @pytest.fixture(scope="module")
 def inputs(environment, tmp_path_factory):
-    """A folder with good and bad files."""
     folder = tmp_path_factory.mktemp("inputs")
     gauge_mc(*command(group="su3", precision="double", configs=1, output="run"), cwd=folder)
     good = (folder / "run" / "configs" / "0000010.lime").read_bytes()

@@ -48,7 +48,6 @@ def with_mpi(test):
 
 
 def job(ranks, path, *words, **values):
-    """Begin a run as an MPI job."""
     options = {"backend": "cpu", "threads": 1, "output": path, **CHAIN, **values}
     given = [
         str(word)
@@ -60,7 +59,6 @@ def job(ranks, path, *words, **values):
 
 
 def ranks_of(path):
-    """Find the processes of a job by their command lines."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

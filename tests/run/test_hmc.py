@@ -27,7 +27,6 @@ SIGMAS = 4.5
 
 
 def parameters(**values):
-    """Parameters of a short run without configurations."""
     return Parameters.from_values(
         {
             "algorithm": "hmc",
@@ -46,7 +45,6 @@ def parameters(**values):
 
 
 def table(run, name):
-    """The columns of a table by name."""
     return read_table(run.table(name))
 
 
@@ -221,7 +219,6 @@ def test_the_mean_change_gives_the_acceptance(acceptance):
 
 
 def outcome(path):
-    """What a run has written, and its checkpoint."""
     return {**written(path), "checkpoint": Run(path).checkpoint.read_bytes()}
 
 
@@ -234,7 +231,6 @@ def short(**values):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """What a run writes that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     carry_out(Run(folder), short(), open_device_group("cpu:1"))
     return outcome(folder)

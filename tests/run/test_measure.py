@@ -39,7 +39,6 @@ def generate(path, configs=4, lattice="4x4x4x6", group="su2", *words):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run of four configurations, and another on another lattice."""
     folder = tmp_path_factory.mktemp("made")
     generate(folder / "runs" / "one")
     generate(folder / "runs" / "other", configs=1, lattice="4x4x4x4")
@@ -48,7 +47,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
-    """A copy of the runs, in which the test works."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -25,8 +25,6 @@ def card(tmp_path, text):
 
 @pytest.fixture
 def another_action():
-    """The name of an action that a program has registered."""
-
     class Another(Wilson):
         name = "another"
 

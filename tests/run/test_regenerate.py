@@ -21,13 +21,11 @@ HMC = "hmc:steps=3"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run of six configurations, after updates 5, 8, …, 20."""
     return make_run(tmp_path_factory.mktemp("made") / "run", configs=6)
 
 
 @pytest.fixture(scope="module")
 def every(tmp_path_factory):
-    """The same run, with a configuration after every update."""
     return make_run(tmp_path_factory.mktemp("made") / "every", configs=18, separation=1)
 
 

@@ -31,14 +31,12 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def run(made, tmp_path, monkeypatch):
-    """A copy of a run, in the folder in which the test works."""
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copytree(made, "run"))
 
 
 @pytest.fixture
 def upgrade(monkeypatch):
-    """Let the program be of another version when called."""
     return lambda: monkeypatch.setattr(chain, "__version__", "99.0")
 
 

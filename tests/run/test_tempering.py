@@ -133,7 +133,6 @@ def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device, v
 
 
 def check_resumed(tmp_path, best_device, values):
-    """Stop and resume the runs of a ladder in several places."""
     runs = ladder(**values)
     assert carry_out(tmp_path / "whole", runs, best_device) is None
     expected = found_in(tmp_path / "whole")

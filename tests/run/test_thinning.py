@@ -20,7 +20,6 @@ CONFIGS = 6
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run of six configurations, after updates 5, 8, …, 20."""
     return make_run(tmp_path_factory.mktemp("made") / "run", configs=CONFIGS)
 
 
@@ -34,7 +33,6 @@ def there(run):
 
 
 def content(run):
-    """The bytes of all files, by name."""
     return {path.relative_to(run): path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 

@@ -57,7 +57,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def copy(made, tmp_path):
-    """A copy of the run without a lock, in a folder of runs."""
     shutil.copytree(made[0].path, tmp_path / "runs" / "one")
     (tmp_path / "runs" / "one" / "lock").unlink()
     return tmp_path / "runs" / "one"

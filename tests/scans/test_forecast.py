@@ -23,7 +23,6 @@ LENGTH = {"thermalize": 2, "configs": 4, "separation": 3, "measure": "plaquette"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder to work in, and trials that take next to no time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(of_runs, "TEST_SECONDS", 0.01)
     return tmp_path
@@ -31,7 +30,6 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def begun(folder):
-    """A scan with one complete run."""
     scan = Scan(folder / "s", Parameters(lattice="4x4x4x4", **LENGTH)).enlarged(
         (2.3, 2.4), chains=2
     )
@@ -47,7 +45,6 @@ def asked(**values):
 
 
 def state(folder):
-    """Everything in a folder with its time."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 

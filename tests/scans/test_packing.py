@@ -10,7 +10,6 @@ SMALL, LARGE = Lattice(4, 4, 4, 2), Lattice(4, 4, 4, 4)
 
 
 def scan(folder, chains=3):
-    """Return a scan of two couplings on two lattices."""
     shared = Parameters(thermalize=5, configs=1, separation=1)
     return Scan(folder / "s", shared).enlarged((2.3, 2.4), (SMALL, LARGE), chains)
 

@@ -96,7 +96,6 @@ class Running:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still."""
     now = [1000.0]
     monkeypatch.setattr(display_module.time, "monotonic", lambda: now[0])
     return now

@@ -41,7 +41,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
-    """A copy of them, which is the current folder."""
     shutil.copytree(made, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
 

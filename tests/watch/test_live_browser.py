@@ -37,7 +37,6 @@ def serving(run, port=0, token=None):
 
 @contextlib.contextmanager
 def opened(address, width=WIDTHS[0], **context):
-    """A page with what is wrong with it."""
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
@@ -52,7 +51,6 @@ def opened(address, width=WIDTHS[0], **context):
 
 
 def quick(monkeypatch):
-    """Look at the run all the time, also on a busy machine."""
     monkeypatch.setattr(module, "SECONDS", 0.05)
     monkeypatch.setattr(feed, "SHARE", 1)
 

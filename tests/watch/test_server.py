@@ -67,7 +67,6 @@ def started(run, monkeypatch):
 
 
 def ask(server, path, method="GET", host="127.0.0.1:80", **headers):
-    """The answer to a request, whose address is sent as it is."""
     link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)
     link.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for one in [host] if isinstance(host, str) else host:

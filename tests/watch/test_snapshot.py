@@ -29,7 +29,6 @@ from tests.calls import make_run
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run whose algorithm has a table."""
     values = {
         "measure": ("plaquette", "wilson-loops:1:iterations=25"),
         "algorithm": "hmc",
@@ -136,7 +135,6 @@ def test_damage_is_a_warning(run, name):
 
 
 def found(watcher):
-    """The history of the table of the tests."""
     (one,) = watcher.snapshot().runs
     return next(series for series in one.histories if series.table == "mine.csv")
 

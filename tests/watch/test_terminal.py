@@ -27,7 +27,6 @@ def series(name=WORDS, main=False, values=(1.0, 2.0, 3.0, 2.0)):
 
 
 def view(count=3, **more):
-    """A snapshot of a run at work with so many series."""
     entry = LogEntry("2026-11-26T01:02:03+00:00", "info", "checkpoint", {"sweep": 7, "more": WORDS})
     histories = tuple(series(f"{n}: {WORDS}", main=n == count - 1) for n in range(count))
     run = RunSnapshot(
@@ -58,7 +57,6 @@ def view(count=3, **more):
 
 
 def lines(snapshot, width=80, height=24, whole=False, encoding="utf-8"):
-    """Lines of a terminal."""
     out = io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace")
     console = Console(file=out, width=width, height=height, force_terminal=True, color_system=None)
     console.print(terminal.SnapshotView(snapshot, whole), soft_wrap=True)
