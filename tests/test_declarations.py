@@ -10,7 +10,6 @@ import pytest
 
 from gauge_mc import registry
 from gauge_mc.benchmarks import BENCH_KINDS
-from gauge_mc.cli.command import OptionGroup, Subcommands, command_of
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -255,31 +254,3 @@ def test_one_option_may_be_shared_but_not_redefined():
     for other in (Option("size", int, "Weight."), Option("size", float, "Size.")):
         with pytest.raises(GaugeError, match="Both a and b declare an option --size"):
             merged([("a", [one]), ("b", [other])])
-
-
-def test_an_option_with_the_name_of_an_option_of_the_command_is_refused():
-    output, same = Option("output", str, "Output."), Option("a", str, "A.")
-    owners = {
-        "wrong": [OptionGroup("it", [output], "Options")],
-        "twice": [
-            OptionGroup("it", [same], "Options"),
-            OptionGroup("that", [Option("a", int)], "Options"),
-        ],
-        "other": [OptionGroup("other", [Option("a", int, "Another A.")], "Options")],
-        "right": [OptionGroup("it", [same], "Options"), OptionGroup("that", [same], "Options")],
-    }
-
-    @Subcommands("Things", lambda: owners, str, owners.__getitem__, lambda name: None)
-    def show(what: str, output: str = "", **options):
-        """Show."""
-        shown.append((what, output, options))
-
-    shown, command = [], command_of(show)
-    with pytest.raises(GaugeError, match=r"--output of it has the name of an option of .* show"):
-        command.subcommand("wrong")
-    with pytest.raises(GaugeError, match="Both it and that declare an option --a, with different"):
-        command.subcommand("twice")
-    for words in (["other", "--a", "1"], ["--a=text", "right"]):
-        with command.make_context("show", words) as context:
-            context.command.invoke(context)
-    assert shown == [("other", "", {"a": 1}), ("right", "", {"a": "text"})]

@@ -10,9 +10,6 @@ import pytest
 
 from tests.tools.check_links import broken_links, pages
 
-LONGEST_README = 150
-"""Lines that a newcomer is asked to read."""
-
 
 @pytest.fixture(scope="module")
 def project(root: Path) -> dict:
@@ -44,12 +41,6 @@ def test_the_changelog_begins_with_the_version_or_what_comes_after_it(root, proj
     assert coming in ([], versions[:1])
     assert project["version"] in versions[: len(coming) + 1]
     assert len(set(versions)) == len(versions)
-
-
-def test_the_readme_is_short_and_has_the_command_of_the_tests(root):
-    lines = (root / "README.md").read_text().splitlines()
-    assert len(lines) <= LONGEST_README
-    assert len([line for line in lines if re.match("python3 -m venv .* pytest", line)]) == 1
 
 
 def test_every_page_with_commands_or_programs_is_run(root):

@@ -24,7 +24,7 @@ from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.figures import PIECES
-from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
+from gauge_mc.reports.markup import element
 from gauge_mc.reports.page import MARK
 from gauge_mc.reports.results import MOST_ROWS
 from gauge_mc.run.directory import SessionRecord
@@ -261,19 +261,6 @@ def test_nothing_of_a_run_becomes_a_part_of_the_page(tmp_path):
     policy = next(one["content"] for one in page.attributes("meta") if "http-equiv" in one)
     assert "default-src 'none'" in policy
     assert not re.search(r"https?://(?!www.w3.org)", re.sub(r"<script>.*", "", content, flags=re.S))
-
-
-def test_markup_escapes():
-    assert element("p", "<&>", class_='"') == '<p class="&quot;">&lt;&amp;&gt;</p>'
-    assert text(Markup("<b>")) == "<b>"
-    assert text("\x1b[2J") == "\\x1b[2J"
-    assert element("a", hidden=True, title=None) == "<a hidden></a>"
-    assert json.loads(str(data({"a": HOSTILE}))[len('<script type="application/json">') : -9]) == {
-        "a": HOSTILE
-    }
-    assert str(data(HOSTILE)).count("<") == 2
-    assert "<td>&lt;i&gt;</td>" in table(["a", "b"], [("x", "<i>")])
-    assert as_html("[bold]<x>") == "<p>[bold]&lt;x&gt;</p>"
 
 
 def test_a_chart_has_a_drawing_and_gaps():

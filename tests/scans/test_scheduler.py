@@ -134,22 +134,3 @@ def test_the_eta_of_a_scan_does_not_count_compilation(four, clock, monkeypatch):
     child.reports(250, 50.0)
     tally.look(child)
     assert tally.remaining([child]) == pytest.approx(2750 / (1250 / 30))
-
-
-def test_the_eta_of_a_scan_is_right_from_the_first_reports_on(four, clock):
-    """Reports are rare, and the processes of the slots do not begin at the same time."""
-    tally, members = four
-    first, second = Running(members[0]), Running(members[1], slot="GPU")
-    both = [first, second]
-    first.reports(1, 0.0)
-    clock[0] += 1.0
-    first.reports(51, 51.0)
-    tally.look(first)
-    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
-    clock[0] += 0.9  # and no newer report
-    tally.look(first)
-    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
-    second.reports(20, 20.0)
-    tally.look(second)
-    assert tally.remaining(both) == pytest.approx(3929 / (51 + 20))
-    assert tally.remaining([second]) == pytest.approx(3929 / 20)  # the other slot has no work left
