@@ -4,14 +4,12 @@ import os
 import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from gauge_mc import registry
 from gauge_mc.benchmarks import BENCH_KINDS
-from gauge_mc.cli.command import OptionGroup, Subcommands, command_of
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -25,10 +23,7 @@ from gauge_mc.registry import Registry
 from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
 from gauge_mc.scans.additions import ADDITIONS
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.smearing.kinds import Ape
 from gauge_mc.updates.terms import ACTION_TERMS
-from tests.calls import make_run
 from tests.children import run
 
 HERE = __name__
@@ -154,52 +149,6 @@ def test_records_that_are_not_as_declared_are_refused(tmp_path, length, count):
     assert [*tmp_path.iterdir()] == []
 
 
-CLASHING = """
-from gauge_mc.actions.loops import Wilson
-from gauge_mc.options import Option
-
-
-class Weighted(Wilson):
-    name = "weighted"
-    options = (Option("weight", float, "Another weight.", usual=1.0),)
-
-
-class Loud(Wilson):
-    name = "loud"
-    options = (Option("loudness", float, "Another number.", usual=1.0),)
-
-
-WEIGHTED, LOUD = Weighted(), Loud()
-"""
-
-
-@pytest.mark.kernels
-def test_an_installed_action_whose_option_means_something_else_is_left_out(tmp_path, monkeypatch):
-    """Commands work without it, and a warning names both packages."""
-    monkeypatch.chdir(tmp_path)
-    make_run(Path("run"), group="su2", precision="single", configs=2)
-    (tmp_path / "clashing.py").write_text(CLASHING)
-    about = tmp_path / "clashing-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: clashing\nVersion: 1.0\n")
-    names = "weighted = clashing:WEIGHTED\nloud = clashing:LOUD\n"
-    (about / "entry_points.txt").write_text(f"[gauge_mc.actions]\n{names}")
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    words = ("wilson-loops", "run", "--weight", "0.3", "--output", "loops.csv", "--quiet")
-    done = run("measure", *words, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    assert "smearing: APE, U -> P[U + w sum of staples], w = 0.3" in Path("loops.csv").read_text()
-    assert done.stderr == (
-        "gauge-mc: The action 'weighted' of the package clashing is left out, because its option "
-        "--weight has another meaning than that of the smearing ape of the package gauge-mc; "
-        "rename it there.\n"
-    )
-    done = run("generate", "--action", "weighted", "--output", "other", PYTHONPATH=path)
-    assert done.returncode == 2
-    known = "dbw2, iwasaki, loud, luscher-weisz, rectangle, symanzik or wilson"
-    assert f"There is no action 'weighted'; choose {known}." in done.stderr
-
-
 SEVERAL = """
 from gauge_mc.actions.loops import Wilson
 from gauge_mc.option_items import Items
@@ -288,13 +237,6 @@ def test_installed_terms_that_clash_are_left_out(tmp_path, name):
         assert done.stdout.count("Further terms.") == (words == ("generate",))
 
 
-def test_words_for_a_default_are_named_and_are_no_number():
-    with pytest.raises(TypeError, match="4 positional arguments"):
-        Option("charge", float, "Charge.", "1.0")
-    with pytest.raises(TypeError, match="which are no words; give a value"):
-        Option("charge", float, "Charge.", default=1.0)
-
-
 @pytest.mark.parametrize("kinds", [ACTION_TERMS, ADDITIONS, BENCH_KINDS], ids=lambda it: it.kind)
 def test_a_thing_that_an_option_chooses_has_its_name(kinds):
     option = Option("charge", bool, "Charges.")
@@ -312,36 +254,3 @@ def test_one_option_may_be_shared_but_not_redefined():
     for other in (Option("size", int, "Weight."), Option("size", float, "Size.")):
         with pytest.raises(GaugeError, match="Both a and b declare an option --size"):
             merged([("a", [one]), ("b", [other])])
-
-
-def test_an_option_with_the_name_of_an_option_of_the_command_is_refused():
-    output, same = Option("output", str, "Output."), Option("a", str, "A.")
-    owners = {
-        "wrong": [OptionGroup("it", [output], "Options")],
-        "twice": [
-            OptionGroup("it", [same], "Options"),
-            OptionGroup("that", [Option("a", int)], "Options"),
-        ],
-        "other": [OptionGroup("other", [Option("a", int, "Another A.")], "Options")],
-        "right": [OptionGroup("it", [same], "Options"), OptionGroup("that", [same], "Options")],
-    }
-
-    @Subcommands("Things", lambda: owners, str, owners.__getitem__, lambda name: None)
-    def show(what: str, output: str = "", **options):
-        """Show."""
-        shown.append((what, output, options))
-
-    shown, command = [], command_of(show)
-    with pytest.raises(GaugeError, match=r"--output of it has the name of an option of .* show"):
-        command.subcommand("wrong")
-    with pytest.raises(GaugeError, match="Both it and that declare an option --a, with different"):
-        command.subcommand("twice")
-    for words in (["other", "--a", "1"], ["--a=text", "right"]):
-        with command.make_context("show", words) as context:
-            context.command.invoke(context)
-    assert shown == [("other", "", {"a": 1}), ("right", "", {"a": "text"})]
-
-
-def test_the_smearings_of_this_package_share_their_options():
-    assert Ape.options
-    assert {option.name for option in merged((n, s.options) for n, s in SMEARINGS.items())}

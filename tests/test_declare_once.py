@@ -6,15 +6,12 @@ see it as they see any package that is installed: by its entry points.
 
 import ast
 import hashlib
-import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,36 +21,16 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots.drawing import find_plot
 from gauge_mc.registry import ours
 from gauge_mc.run.generate import generate
-from gauge_mc.scans import averages as scan_averages
-from gauge_mc.scans.averages import average
 from gauge_mc.updates.heatbath import heatbath
-from tests.calls import call
 from tests.observables.loops import staple
 from tests.reference import fields as reference
-from tests.toys.installed import TOYS, all_registries
+from tests.toys.installed import TOYS
 
-KINDS = sorted(ours().groups - {"gauge_mc", "gauge_mc.extensions.publishing.papers"})
-"""Groups of the entry points of all kinds; public names and packages with cards are none."""
-
-UNNAMED = {"gauge_mc.reports.sections"}
-"""Kinds whose names nobody gives."""
-
-OPTIONS = {
-    "gauge_mc.benchmarks",
-    "gauge_mc.cli",
-    "gauge_mc.extensions.publishing.qcdml",
-    "gauge_mc.inspection.verify",
-    "gauge_mc.run.convert",
-    "gauge_mc.scans.request",
-    "gauge_mc.updates.terms",
-}
-"""Kinds of commands and options, which the whole extension that brings them may name."""
+ELSEWHERE = {"gauge_mc", "gauge_mc.extensions.publishing.papers", "gauge_mc.reports.sections"}
+"""Groups of entry points without names that users give."""
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE = {
@@ -127,7 +104,6 @@ def program(site, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(program):
-    """A run in which every choice is a toy."""
     program("generate", *options(**GENERATE), "--output", "run", "--quiet")
     return program.folder / "run"
 
@@ -174,8 +150,7 @@ def test_a_coupling_of_an_action_is_one_line_in_its_module_and_one_in_its_header
     assert "strength = 3.0\n" in (program.folder / "stronger" / "run.toml").read_text()
     assert "  strength           3.0\n" in program("info", "stronger")
     program("generate", "--output", "stronger", "--configs", "4", "--quiet")
-    said = program("generate", "--output", "stronger", "--strength", "2", code=2)
-    assert said == ""
+    assert program("generate", "--output", "stronger", "--strength", "2", code=2) == ""
     few = {**GENERATE, "configs": "2", "strength": "1:2:1", "backend": "cpu"}
     program("scan", *options(**few), "--output", "strengths", "--quiet")
     scan = (program.folder / "strengths" / "scan.csv").read_text()
@@ -227,8 +202,7 @@ def test_a_monomial_of_another_package_is_a_term_of_the_action(program):
     for name in ("stopped", "many_chain1", "card", "slabs"):
         assert (program.folder / name / "hmc.csv").read_text() == table
     assert "squared_plaquettes" in program("fit", "hmc", "squares")
-    said = program("generate", *options(**words, monomials="squared-plaquettes"), code=2)
-    assert said == ""
+    assert program("generate", *options(**words, monomials="squared-plaquettes"), code=2) == ""
     assert "--monomials" in program("generate", "--help")
 
 
@@ -255,8 +229,7 @@ def test_an_update_of_another_package_is_an_algorithm(program):
     assert "counted.csv  records: 9" in program("verify", "counted")
     assert "counted.csv" in program("info", "counted")
     assert "counted sweeps" in program("status", "counted")
-    said = program("generate", *options(**words, overrelax="1"), "--output", "d", code=2)
-    assert said == ""
+    assert program("generate", *options(**words, overrelax="1"), "--output", "d", code=2) == ""
     assert "--rounds" in program("generate", "--help")
 
 
@@ -360,8 +333,7 @@ def test_an_option_of_trajectories_has_terms_of_the_action_as_values(program):
         "status", "adjoint"
     )
     assert "adjoint2" in program("fit", "hmc", "adjoint")
-    said = program("generate", *options(**words, adjoint="strength=20"), code=2)
-    assert said == ""
+    assert program("generate", *options(**words, adjoint="strength=20"), code=2) == ""
 
 
 @pytest.mark.slow
@@ -457,61 +429,6 @@ def test_help_names_them(program, command, words):
 
 
 @pytest.mark.slow
-def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
-    """A further column is one line: everything else follows from its declaration."""
-    toy = OBSERVABLES["link-trace"]
-    further = Column(
-        "square",
-        help="square of the average",
-        symbol="L²",
-        axis="squared trace",
-        average="link trace, squared",
-    )
-
-    class Squared(toy):
-        """The toy with one column more."""
-
-        name = "link-trace-squared"
-        columns = (*toy.columns, further)
-
-        def measure(self, field):
-            (trace,) = super().measure(field)
-            return (trace, trace**2)
-
-    OBSERVABLES.register(Squared)
-    try:
-        options = {"group": "su2", "beta": 2.4, "lattice": "4x4x4x4", "configs": 4, "separation": 1}
-        options |= {"thermalize": 1, "measure": "link-trace-squared", "precision": "single"}
-        run = generate(**options, output=tmp_path / "run", progress=False, threads=1)
-        table = run["link-trace-squared"]
-        assert list(table.columns) == ["sweep", "trace", "square"]
-        np.testing.assert_allclose(table["square"], table["trace"] ** 2)
-        assert run.averages["link trace, squared"].value == pytest.approx(table["square"].mean())
-        status = json.loads(call("status", run.path, "--json")[0])
-        assert "link trace, squared" in json.dumps(status)
-        assert "link trace, squared" in call("status", run.path)[0]
-        assert call("verify", run.path)[1] == 0
-        path = run.path / "link_trace_squared.csv"
-        averages = average(Squared, [table], [path], 1, Lattice(4, 4, 4, 4))
-        assert averages["link_trace_squared_square"] == pytest.approx(table["square"].mean())
-        plot = find_plot("link-trace-squared")
-        assert "link trace, squared" in plot.summary
-        plot.draw([run.path], tmp_path / "history.svg", skip=0)
-        assert "squared trace" in (tmp_path / "history.svg").read_text()
-        main = TableColumns(toy.columns[0], replace(further, main=True))
-        monkeypatch.setattr(Squared, "columns", main)
-        panels = {one.column: one for one in scan_averages.panels()}
-        assert panels["link_trace_squared_square"].label == "L²"
-        hooks = pytest.importorskip("tests.test_docs").hooks
-        assert "| `square` | square of the average |" in hooks.PARTS["observable_tables"]()
-        scanned = hooks.PARTS["scan_columns"]()
-        assert "`link_trace_squared_square`" in scanned
-        assert "square of the average" in scanned
-    finally:
-        OBSERVABLES.remove(Squared.name)
-
-
-@pytest.mark.slow
 def test_a_function_may_have_the_name_of_an_observable_of_another_package(toys, tmp_path):
     def link_trace(field):
         return 0.25
@@ -569,177 +486,42 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
     installed.end()
 
 
-PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
-ALLOWED = {
-    # The average that headers of configuration files state.
-    ("plaquette", "storage/links.py"),
-    # The number that says how far histograms overlap.
-    ("overlap", "quantities/transition/results.py"),
-    # The key of the header with the kind of the flow, and the energy from the plaquette.
-    ("plaquette", "quantities/flow/curves.py"),
-    # The fit of the quantity that is drawn.
-    ("scale", "quantities/flow/plots.py"),
-    # The group of the fields of a check, if none is given.
-    ("su3", "testing.py"),
-    # Names of the timed sweeps.
-    ("heatbath", "benchmarks/observables.py"),
-    # The flow whose stage is the unit of forces.
-    ("wilson", "benchmarks/hmc.py"),
-    # The command of the same name as a plot, also in logs, its bar, the plot at its end, and its
-    # entry in JSON.
-    ("scan", "cli/child.py"),
-    ("scan", "fits/shared/few_configurations.py"),
-    ("scan", "scans/carry_out.py"),
-    ("scan", "scans/display.py"),
-    # Kinds of fields and of actions in headers and in QCDml, and the name of the gauge action among
-    # the terms of all runs.
-    ("gauge", "quantities/trajectories/fit.py"),
-    ("gauge", "formats/ildg.py"),
-    ("gauge", "extensions/publishing/qcdml.py"),
-    ("gauge", "updates/monomials/__init__.py"),
-    # The fit of runs with different quarks, to which a message refers.
-    ("crossover", "extensions/quarks/dynamical/flavours.py"),
-    # Columns with ratios of other things.
-    ("ratio", "cli/bench.py"),
-    ("ratio", "extensions/quarks/benchmarks/kinds.py"),
-    ("ratio", "extensions/quarks/overlap_spectrum/analysis.py"),
-    ("ratio", "quantities/thermodynamics/fits.py"),
-    ("ratio", "quantities/thermodynamics/plots.py"),
-}
-"""Names in modules that are not their own, and why."""
-
-FRIENDS = (
-    "quantities/",
-    "observables/",
-    "flows",
-    "analysis/",
-    "fits/",
-    "plots/",
-    "exports/",
-    "reports/",
-    "extensions/quarks/condensate/",
-    "extensions/quarks/crossover",
-    "extensions/quarks/dynamical/",
-    "extensions/quarks/operators/",
-    "extensions/quarks/overlap_spectrum/",
-    "extensions/quarks/spectroscopy/",
-    # Hybrid Monte Carlo has the gauge action and the monomials of its quarks, whatever else it has.
-    "algorithms/hmc.py",
-    "run/chain.py",
-    "updates/",
-)
-"""Packages whose modules may import from each other. Dirac operators are composed of terms."""
-
-
-@cache
-def modules():
-    """Every module: its place, its string constants but docstrings, and what it imports from."""
-    return {path: (path.relative_to(PACKAGE).as_posix(), *read(path)) for path in sources()}
-
-
-def sources():
-    return sorted(PACKAGE.rglob("*.py"))
-
-
-DECLARING = {"Kernel", "Registry", "Column", "Option", "Number", "load"}
+PACKAGE = ROOT / "gauge_mc"
+DECLARING = {"Kernel", "Registry", "Column", "Option", "Number", "CommandLine", "load"}
 """What is called with a name of another kind: of a kernel, a kind, a number, a Python package."""
 
 LISTS = {"OWN", "_HOMES", "__all__", "LIBRARIES"}
 """Names of commands, public functions and optional packages."""
 
 
-def declares(node):
-    """The constants of an expression that are names of another kind than `KINDS`."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARING:
-        return node.args[:1]
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "CommandLine":
-        return node.args  # a command and a thing of it, in a message
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if getattr(target, "id", "") in LISTS:
-            return ast.walk(node.value)
-    return []
-
-
-def read(path):
-    """The string constants of a module but its docstrings and names of its own; its imports.
-
-    A module may use the names of numbers, kernels and packages that it declares or asks for.
-    """
-    definitions = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    strings, imported, documentation, own = [], set(), set(), set()
+def constants(path):
+    """The texts of a module but docstrings and names that it declares."""
+    texts, others = set(), set()
     for node in ast.walk(ast.parse(path.read_text())):
-        own |= {getattr(one, "value", None) for one in declares(node)}
-        if isinstance(node, definitions):
-            if node.body and isinstance(node.body[0], ast.Expr):
-                documentation.add(id(node.body[0].value))
-        elif isinstance(node, ast.ImportFrom):
-            imported |= {node.module, *(f"{node.module}:{one.name}" for one in node.names)}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            strings.append(node)
-    return {node.value for node in strings if id(node) not in documentation} - own, imported
-
-
-def homes(group):
-    """The modules in which things of a kind are declared, by name."""
-    return {entry.name: entry.module for entry in ours().select(group=group)}
-
-
-def path_of(module):
-    """The file of a module."""
-    place = PACKAGE.parent.joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-
-
-def declared():
-    """Every name with the modules that declare a thing of this name.
-
-    A plot may be called like the fit that it draws, a flow like the action whose gradient it is.
-    """
-    names = {}
-    for group in sorted({*KINDS} - UNNAMED):
-        for name, module in homes(group).items():
-            home = path_of(module)
-            own = names.setdefault(name, {home})
-            own.add(home)
-            place = home.relative_to(PACKAGE)
-            if group in OPTIONS and place.parts[0] == "extensions":
-                own |= {*PACKAGE.joinpath(*place.parts[:2]).rglob("*.py")}
-    return names
-
-
-def others(own):
-    """Every module but those of a name: its place, its strings, and what it imports from."""
-    folders = {home.parent for home in own if home.name == "__init__.py"}
-    for path, found in modules().items():
-        if path not in own and path.parent not in folders and found[0] != "defaults.py":
-            yield found
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARING:
+            others |= {getattr(one, "value", None) for one in node.args}
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in LISTS:
+            others |= {getattr(one, "value", None) for one in ast.walk(node.value)}
+    return texts - others
 
 
 @pytest.mark.slow
 def test_no_name_occurs_outside_its_own_module():
-    """Nor is any of the exceptions out of date."""
-    found = {
-        (name, place)
-        for name, own in declared().items()
-        for place, strings, _ in others(own)
-        if {name, name.replace("-", "_")} & strings
-    }
-    known = declared()
-    assert found == {
-        (name, place) for name, place in ALLOWED if name in known and (PACKAGE / place).exists()
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", KINDS)
-def test_modules_of_things_are_imported_by_nobody(group):
-    """Nor are their classes, if they stand beside the base class of their kind."""
-    (kind,) = (one for one in all_registries() if one._group == group)
-    for name, module in homes(group).items():
-        thing = kind[name]
-        own = (thing if isinstance(thing, type) else type(thing)).__name__
-        named = module if module != group else f"{module}:{own}"
-        for place, _, imported in others({path_of(module)}):
-            if place != "__init__.py" and not place.startswith(FRIENDS):
-                assert named not in imported, place
+    """Of names that are no ordinary words; commands and parts of pages are things by themselves."""
+    homes = {}
+    for group in sorted({*ours().groups} - ELSEWHERE):
+        for entry in ours().select(group=group):
+            if "-" in entry.name:
+                place = PACKAGE.parent.joinpath(*entry.module.split("."))
+                home = place if place.is_dir() else place.with_suffix(".py")
+                homes.setdefault(entry.name, []).append(home)
+    assert len(homes) > 20
+    found = {path: constants(path) for path in PACKAGE.rglob("*.py") if path.name != "defaults.py"}
+    for name, own in homes.items():
+        assert not [
+            path
+            for path, texts in found.items()
+            if name in texts and not {path, *path.parents} & {*own}
+        ], name

@@ -4,8 +4,6 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Collection
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -24,15 +22,7 @@ UPWARDS = {
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {
-    "console",
-    "contexts",
-    "defaults",
-    "errors",
-    "interruption",
-    "libraries",
-    "quoting",
-}
+LEAVES = {"console", "contexts", "defaults", "errors", "interruption", "libraries", "quoting"}
 """Modules below the tree, which import nothing but each other."""
 
 EXTENSIONS = "extensions"
@@ -58,13 +48,11 @@ def part_of(module: str) -> str | None:
 
 @functools.cache
 def modules_of(part: str) -> list[Path]:
-    """The modules of a part of the package."""
     return [path for name, path in modules().items() if part_of(name) == part]
 
 
 @functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """A module, parsed."""
     return ast.parse(path.read_text())
 
 
@@ -119,7 +107,6 @@ def test_imports_run_downwards(part):
 
 @functools.cache
 def arrows() -> list[tuple[str, str]]:
-    """The arrows of the diagram, as pairs of parts."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     lines = text.partition("flowchart TD\n")[2].partition("```")[0].splitlines()
     found = []
@@ -128,15 +115,6 @@ def arrows() -> list[tuple[str, str]]:
         for above, below in itertools.pairwise(steps):
             found += [(one, other) for one in above for other in below]
     return found
-
-
-@pytest.mark.parametrize(("above", "below"), arrows())
-def test_arrows_of_the_diagram_are_imports(above, below):
-    if below == "kernels":  # the C++ sources, which are compiled
-        return
-    if above == EXTENSIONS and EXTENSIONS not in parts():
-        pytest.skip("there are no extensions")
-    assert below in {part for path in modules_of(above) for part, _ in imports(path)}
 
 
 def reached(above: str) -> set[str]:
@@ -149,7 +127,6 @@ def reached(above: str) -> set[str]:
 
 
 def packages() -> set[str]:
-    """The packages, and the modules that the diagram has."""
     nodes = {one for arrow in arrows() for one in arrow}
     return {one for one in parts() if one in nodes or (PACKAGE / one).is_dir()}
 
@@ -199,71 +176,10 @@ def test_extensions_are_imported_neither_by_the_core_nor_by_each_other():
     assert EXTENSIONS not in (PACKAGE / "entry_points.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    ("place", "text", "found"),
-    [
-        ("run/chain.py", "import gauge_mc.extensions.quarks.noise", {"quarks"}),
-        ("run/chain.py", "def f():\n    from gauge_mc.extensions.quarks import noise", {"quarks"}),
-        ("run/chain.py", "from gauge_mc.extensions import publishing", {"publishing"}),
-        ("run/chain.py", "load(f'gauge_mc.extensions.quarks.{name}')", {"quarks"}),
-        ("run/chain.py", '"""See `gauge_mc.extensions.quarks`."""\nimport gauge_mc.run', set()),
-        ("extensions/quarks/noise/z2.py", "import gauge_mc.extensions.quarks.noise", set()),
-        ("extensions/quarks/card.py", "import gauge_mc.extensions.publishing", {"publishing"}),
-        ("extensions/__init__.py", "from gauge_mc.extensions import quarks", {"quarks"}),
-    ],
-)
-def test_imports_from_other_extensions_are_found(place, text, found):
-    assert other_extensions(place, text) == found
-
-
-@pytest.mark.parametrize("library", ["h5py", "matplotlib"])
-def test_analysis_neither_draws_nor_writes_hdf5(library):
-    for path in modules_of("analysis"):
-        for node in ast.walk(tree_of(path)):
-            named = [one.name for one in getattr(node, "names", [])]
-            named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
-            place = path.relative_to(PACKAGE)
-            assert not [one for one in named if library in one.split(".")], f"{place} uses it"
-
-
 def modules() -> dict[str, Path]:
-    """Every module of the package, by its name in imports."""
     paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
     return {name.removesuffix(".__init__"): path for name, path in paths.items()}
 
 
 def sources() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
-
-
-def needed(path: Path, known: Collection[str]) -> set[str]:
-    """The modules from which a module imports, within functions and for types as well.
-
-    What is listed in `UPWARDS` is left out, and so are the public functions of the package, which
-    it looks up when they are first used. Modules of one part may know each other's types.
-    """
-    place = path.relative_to(PACKAGE).as_posix()
-    if place == "__init__.py":
-        return set()
-    found, types = set(), set()
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            types |= {*ast.walk(node)}
-        part = part_of(getattr(node, "module", None) or "")
-        if node in types and part == part_of(f"gauge_mc.{place.replace('/', '.')}"):
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module:
-            deeper = {f"{node.module}.{one.name}" for one in node.names}
-            found |= deeper & known if deeper <= known else deeper | {node.module}
-        elif isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
-    return {one for one in found & known if part_of(one) not in UPWARDS.get(place, ())}
-
-
-def test_modules_do_not_import_each_other_in_circles():
-    known = modules()
-    graph = {name: needed(path, known.keys()) - {name} for name, path in known.items()}
-    try:
-        list(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).resolve().parent.parent / "gauge_mc"
 
 NOUNS = {
@@ -74,25 +76,10 @@ def modules():
     }
 
 
-@pytest.mark.slow
 def test_no_two_classes_have_one_name(modules):
     assert clashes(modules) == {}
 
 
-@pytest.mark.slow
 def test_classes_are_named_by_nouns(modules):
     named = {name for text in modules.values() for name, _ in classes(text)}
     assert sorted(name for name in named if not is_noun(name)) == []
-
-
-def test_clashes_are_found():
-    one, other = "class _Chain: pass\nAlso = Chain", "class Chain: pass"
-    assert clashes({"a": one, "b": other, "c": "Run = list[int]"}) == {"Chain": ["a", "b"]}
-    assert clashes({"a": one, "b": "Chain = list[int]"}) == {"Chain": ["a", "b"]}
-
-
-@pytest.mark.parametrize(
-    "name", ["Asked", "Measuring", "LeftOut", "Kept", "Together", "KernelRead"]
-)
-def test_participles_and_adverbs_are_found(name):
-    assert not is_noun(name)

@@ -1,6 +1,5 @@
 """`python tests/tools/new.py` writes things that are registered, and whose tests pass."""
 
-import ast
 import json
 import os
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.tools import new
-from tests.toys.installed import PROJECT, all_registries
 
 NAMES = {kind: f"new-{kind}" for kind in new.PACKAGES}
 NAMES |= {kind: NAMES[kind].replace("-", "") for kind in new.OPTIONS & NAMES.keys()}
@@ -31,7 +29,6 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, root):
-    """A copy of the checkout with something new of every kind."""
     folder = tmp_path_factory.mktemp("checkout")
     for part in PARTS:
         (folder / part).parent.mkdir(exist_ok=True)
@@ -45,7 +42,6 @@ def copy(tmp_path_factory, root):
 
 
 def python(folder: Path, *words: str) -> str:
-    """Run Python in a checkout, and return what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True
@@ -82,12 +78,6 @@ def test_a_package_of_its_own_is_found_and_passes_its_test(tmp_path, root, kind)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def test_there_is_a_template_of_every_kind():
-    packages = {f"gauge_mc.{package}" for package in new.PACKAGES.values()}
-    assert packages == {one._group for one in all_registries()}
-    assert {*PROJECT["entry-points"]} == {f"gauge_mc.{one}" for one in new.GROUPS.values()}
-
-
 @pytest.mark.slow
 def test_new_things_are_registered(copy):
     pairs = [(f"gauge_mc.{new.PACKAGES[kind]}", name) for kind, name in NAMES.items()]
@@ -97,37 +87,6 @@ def test_new_things_are_registered(copy):
         inside = copy[0].joinpath(*package.split(".")).is_dir()
         home = package if inside else package.rpartition(".")[0]
         assert module == package or module.startswith((f"{home}.", "gauge_mc.quantities."))
-
-
-def test_entry_points_are_in_alphabetical_order(tmp_path):
-    (tmp_path / "gauge_mc" / "extensions" / "quarks").mkdir(parents=True)
-    core = tmp_path / "gauge_mc" / "entry_points.txt"
-    core.write_text("[gauge_mc.fits]\nc = m.c\ne = m.e\n\n[gauge_mc.plots]\nx = m.x\n")
-    for name in ("d", "f", "a"):
-        assert new.declare("fits", name, f"m.{name}", tmp_path) == core
-    new.declare("flows", "b", "m.b", tmp_path)
-    fits = "".join(f"{name} = m.{name}\n" for name in "acdef")
-    plots = "[gauge_mc.plots]\nx = m.x\n"
-    assert core.read_text() == f"[gauge_mc.fits]\n{fits}\n{plots}\n[gauge_mc.flows]\nb = m.b\n"
-    other = tmp_path / "gauge_mc" / "extensions" / "quarks" / "entry_points.txt"
-    other.write_text("[gauge_mc.fits]\n")
-    new.declare("extensions.quarks.noise", "b", "m.b", tmp_path)
-    assert other.read_text() == "[gauge_mc.fits]\n\n[gauge_mc.extensions.quarks.noise]\nb = m.b\n"
-
-
-@pytest.mark.parametrize("kind", NAMES)
-def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
-    toy, _ = new.toy_of(new.PACKAGES[kind])
-    forms = {toy, new.module_name(toy), new.class_name(toy), new.module_name(toy).upper()}
-    for place, text in new.files_of(kind, NAMES[kind]):
-        if place.suffix == ".py":
-            tree = ast.parse(text)
-            words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-            words |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            words |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-            assert not words & forms, place
-        declared = place.parts[0] == "gauge_mc" and place.suffix == ".py"
-        assert new.module_name(NAMES[kind]) in str(place) or (declared and new.together(kind))
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import gauge_mc
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run import display as progress
-from gauge_mc.scans import display as scans
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():
@@ -76,7 +75,6 @@ class Notebook:
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A notebook in which everything is printed and displayed."""
     shown = Notebook()
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
     ipython = SimpleNamespace(display=shown, get_ipython=lambda: None, version_info=(9,))
@@ -106,33 +104,3 @@ def test_a_run_and_a_measurement_have_one_bar_each_in_a_notebook(notebook, tmp_p
     assert len(notebook.outputs) == 5
     gauge_mc.measure(run, "polyakov", backend="cpu", threads=1, progress=False)
     assert len(notebook.outputs) == 5
-
-
-def test_the_last_update_of_a_run_is_shown(notebook):
-    parameters = gauge_mc.Parameters(thermalize=0, configs=3, separation=1)
-    bar = progress._NotebookDisplay(parameters)
-    due = []
-    for sweep, now in ((1, 0.0), (2, 0.1), (3, 0.2)):
-        chain = SimpleNamespace(sweep=sweep, parameters=parameters)
-        due.append(bar.due(chain, now))
-        if due[-1]:
-            bar._shown_at = now
-    assert due == [True, False, True]
-
-
-@pytest.mark.slow
-@pytest.mark.kernels
-def test_a_scan_has_one_bar_in_a_notebook(notebook, tmp_path, monkeypatch):
-    monkeypatch.setattr(scans, "LIVE_SECONDS", 0.0)
-    tiny = {"lattice": "4x4x4x4", "thermalize": 2, "configs": 4, "separation": 5}
-    how = {"precision": "single", "backend": "cpu", "threads": 1, "output": tmp_path / "scan"}
-    found = gauge_mc.scan(**tiny, beta=[2.3, 2.4], **how)
-    assert found.complete == 2
-    (states,) = notebook.bars
-    done = [int(re.search(r"(\d+)/44 updates", state)[1]) for state in states]
-    assert done == sorted(done)
-    assert (done[0], done[-1]) == (0, 44)
-    assert "0 of 2 runs complete" in states[0]
-    assert states[-1].endswith("2 of 2 runs complete</span>")
-    texts = [states[0] for states in notebook.outputs if "<progress" not in states[0]]
-    assert sum("complete" in text for text in texts) <= 2, texts  # before and after it

@@ -10,9 +10,6 @@ import pytest
 
 from tests.tools.check_links import broken_links, pages
 
-LONGEST_README = 150
-"""Lines that a newcomer is asked to read."""
-
 
 @pytest.fixture(scope="module")
 def project(root: Path) -> dict:
@@ -46,12 +43,6 @@ def test_the_changelog_begins_with_the_version_or_what_comes_after_it(root, proj
     assert len(set(versions)) == len(versions)
 
 
-def test_the_readme_is_short_and_has_the_command_of_the_tests(root):
-    lines = (root / "README.md").read_text().splitlines()
-    assert len(lines) <= LONGEST_README
-    assert len([line for line in lines if re.match("python3 -m venv .* pytest", line)]) == 1
-
-
 def test_every_page_with_commands_or_programs_is_run(root):
     """With `--every`, for which no stage has passed before."""
     script = (root / ".ci/run").read_text().replace("\\\n", " ")
@@ -68,65 +59,9 @@ def test_every_page_with_commands_or_programs_is_run(root):
     assert sorted(done.stdout.split()) == sorted(found)
 
 
-def test_no_test_depends_on_the_speed_of_the_machine(root):
-    """Limits are those of `tests.patience`."""
-    timed = re.compile(r"(timeout=|\.wait\(|(monotonic|perf_counter)\(\) - \w+ <=? )\d+\b(?!\.)")
-    found = {
-        f"{path.relative_to(root)}: {line.strip()}"
-        for path in (root / "tests").rglob("test_*.py")
-        for line in path.read_text().splitlines()
-        if timed.search(line)
-    }
-    assert found == set()
-
-
 def test_links_of_pages_lead_somewhere(root):
     if not (root / "docs" / "extensions").is_dir():
         pytest.skip("there are no pages of extensions, to which others lead")
     found = {page: [*broken_links(page)] for page in pages(root)}
     assert root / ".github" / "CONTRIBUTING.md" in found
     assert not {page: links for page, links in found.items() if links}
-
-
-@pytest.mark.parametrize(
-    ("link", "broken"),
-    [
-        ("other.md", False),
-        ("other.md#the-second-part", False),
-        ("other.md#named", False),
-        ("#here", False),
-        ("https://example.org/x.md", False),
-        ("missing.md", True),
-        ("other.md#the-third-part", True),
-        ("#there", True),
-    ],
-)
-def test_a_link_that_leads_nowhere_is_found(tmp_path, link, broken):
-    (tmp_path / "other.md").write_text("# A\n\n## The *second* part\n\n## More { #named }\n")
-    page = tmp_path / "page.md"
-    page.write_text(f"## Here\n\n[a]({link})\n\n```\n[b](nowhere.md)\n```\n`[c](nowhere)`\n")
-    assert [*broken_links(page)] == [link] * broken
-
-
-@pytest.mark.slow
-def test_hooks_before_a_commit_and_forms_of_issues_are_valid(root):
-    yaml = pytest.importorskip("yaml")
-    hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
-    assert [hook["id"] for hook in hooks] == ["ruff-check", "ruff-format", "mypy", "links"]
-    for hook in hooks:
-        words = hook["entry"].split()
-        assert words[0] == ".venv/bin/python"
-        assert hook["language"] == "system"  # nothing is fetched
-        assert all((root / word).is_file() for word in words if word.endswith(".py"))
-    forms = {*(root / ".github" / "ISSUE_TEMPLATE").glob("*.yml")} - {
-        root / ".github" / "ISSUE_TEMPLATE" / "config.yml"
-    }
-    assert {path.stem for path in forms} == {"bug", "feature", "wrong_number"}
-    for path in forms:
-        form = yaml.safe_load(path.read_text())
-        assert form["name"]
-        assert form["description"]
-        ids = [part["id"] for part in form["body"]]
-        assert len(ids) == len({*ids}) > 1
-        assert all(part["attributes"]["label"] for part in form["body"])
-        assert any(part.get("validations", {}).get("required") for part in form["body"])

@@ -7,13 +7,11 @@ import pytest
 
 from gauge_mc import registry
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.registry import Registry, in_any_case, in_words, nearest, ours
+from gauge_mc.registry import Registry, in_words, nearest, ours
 from tests.toys.installed import all_registries
 
 REGISTRIES = all_registries()
 
-WITHOUT_REGISTRY = {"gauge_mc", "gauge_mc.extensions.publishing.papers"}
-"""Groups of entry points that are no kinds of things: public names, and packages with cards."""
 
 SUN = sorted(ours().select(group="gauge_mc.groups").names)
 """The groups of this package."""
@@ -22,13 +20,6 @@ SUN = sorted(ours().select(group="gauge_mc.groups").names)
 @dataclass(frozen=True)
 class Thing:
     name: str
-
-
-def test_every_group_of_entry_points_is_that_of_a_kind():
-    """Which is the package of the kind."""
-    groups = [one._group for one in REGISTRIES]
-    assert len({*groups}) == len(groups) == len({one.kind for one in REGISTRIES})
-    assert {*groups} >= ours().groups - WITHOUT_REGISTRY
 
 
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda things: things.kind)
@@ -90,27 +81,3 @@ def test_unknown_names_are_refused_with_advice(groups):
     flags = ("--optimal", "--ls")
     assert nearest("--kappa", flags) == "; choose --optimal or --ls."
     assert nearest("--optmal", flags) == "; did you mean '--optimal'?"
-
-
-def test_a_registry_is_a_mapping(groups):
-    mine = groups.register(Thing("mine"))
-    assert groups.get("mine") is mine
-    assert groups.get("e8") is None
-    assert groups.get("e8", 1) == 1
-    with pytest.raises(KeyError) as caught:
-        groups["e8"]
-    assert isinstance(caught.value, UsageError)
-    assert str(caught.value) == f"There is no group 'e8'; choose {in_words(['mine', *SUN], 'or')}."
-
-
-def test_words_are_joined():
-    assert in_words(["a"]) == "a"
-    assert in_words(["a", "b"]) == "a and b"
-    assert in_words(iter("abc"), "or") == "a, b or c"
-
-
-@pytest.mark.parametrize(
-    ("word", "found"), [("SU3", "su3"), ("su3", "su3"), ("flow", "flow"), ("AB", "AB"), ("x", "x")]
-)
-def test_a_word_is_taken_in_any_case_if_that_is_unambiguous(word, found):
-    assert in_any_case(word, ["su3", "flow", "Flow", "Ab", "aB"]) == found

@@ -1,21 +1,15 @@
 """A field of a result is declared once: its description, its heading and its reading follow."""
 
 import json
-from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import get_args, get_type_hints
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 
 from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.benchmarks.kernels import KernelTime
-from gauge_mc.cli import COMMANDS
-from gauge_mc.cli.document import LEAVES, Heading, documents, keys_of, vocabulary
+from gauge_mc.cli.document import keys_of, vocabulary
 from gauge_mc.files.structured import typed
-from gauge_mc.inspection.contents import RunInfo
-from gauge_mc.quantities.flow.scales import FlowScales
 from gauge_mc.quantities.flow.topology import TopologicalCharge, TopologyResult
-from gauge_mc.quantities.potential.forms import FormFit
-from gauge_mc.results import documented, headings, numbers_of, result_field
+from gauge_mc.results import documented, result_field
 
 NUMBER = Estimate(1.5, 0.25, 0.5, 0.1, 20)
 
@@ -73,27 +67,3 @@ def test_a_new_field_is_in_the_reference():
     pytest.importorskip("gauge_mc.extensions.publishing")  # as in `tests.test_docs`
     hooks = pytest.importorskip("tests.test_docs").hooks
     assert "| `sixth` | Estimate |" in hooks.key_table(Larger)
-
-
-def printed() -> set[type]:
-    """The classes of which the documents of all commands consist."""
-    left = [Heading, *(kind for name in COMMANDS for kind in documents(name))]
-    found = set()
-    while left:
-        kind = left.pop()
-        if kind not in found and kind not in LEAVES:
-            found.add(kind)
-            hints = [*get_type_hints(kind).values()]
-            for hint in hints:
-                hints += get_args(hint)
-                left += [hint] if is_dataclass(hint) else []
-    return found
-
-
-def test_all_fields_are_declared():
-    kinds = printed()
-    assert {FlowScales, TopologicalCharge, FormFit, RunInfo, Estimate, KernelTime} <= kinds
-    for kind in kinds:
-        assert all(one.help for one in numbers_of(kind).values())
-        assert list(keys_of(kind)) == list(numbers_of(kind)) == list(kind.__dataclass_fields__)
-    assert headings(FlowScales)["spacing_t0"] == "a from t0 (fm)"

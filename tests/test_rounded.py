@@ -19,7 +19,6 @@ RANDOM = random.Random(1)
 
 
 def series(x):
-    """Return exp(x) for |x| <= 8, as a fraction, to 30 digits."""
     total = term = Fraction(1)
     for n in range(1, 120):
         term *= Fraction(x) / n

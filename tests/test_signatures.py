@@ -3,7 +3,6 @@
 import ast
 import dataclasses
 import inspect
-import pydoc
 from collections.abc import Sequence
 
 import pytest
@@ -11,17 +10,13 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import couplings
 from gauge_mc.algorithms import algorithm_options
-from gauge_mc.benchmarks import BenchPlan, kind_options
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
 from gauge_mc.run.settings import Execution
 from gauge_mc.smearing import Smearing
 from tests.tools.keywords import STUB, stub
-
-SMEAR = str | Smearing
 
 
 @pytest.mark.parametrize("name", ["generate", "generate_chains", "scan"])
@@ -60,33 +55,6 @@ def test_signatures_list_the_options_of_all_things(name, things, more):
     assert all(shown[one.name].default is None for one in options)
     assert {key: shown[key].annotation for key in more} == more
     assert not [one for one in shown.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
-
-
-def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
-    function = gauge_mc.generate
-    assert "checkpoint_every: float = " in pydoc.render_doc(function)
-    changed = inspect.signature(function).replace(return_annotation=int)
-    assert changed.return_annotation is int
-    assert "checkpoint_every" in changed.parameters
-    assert inspect.signature(function).return_annotation == "RunResult"
-
-
-def test_the_signature_of_bench_lists_what_can_be_timed():
-    shown = inspect.signature(gauge_mc.bench).parameters
-    fields = [one for one in dataclasses.fields(BenchPlan) if one.name != "others"]
-    named = {one.name for one in (*fields, *couplings(), *kind_options())}
-    assert {*named, "backend", "devices", "threads", "over", "weak"} == shown.keys()
-    assert shown["seconds"].default == BenchPlan().seconds
-
-
-def test_options_of_other_benchmarks_are_checked():
-    kinds = {one.name: one for one in kind_options()}
-    for name, one in kinds.items():
-        wrong = 3 if one.kind is str else "yes"
-        with pytest.raises(UsageError, match=f"^--{name} is '?{wrong}"):
-            gauge_mc.bench(**{name: wrong})
-    with pytest.raises(UsageError, match="no parameter 'others'"):
-        gauge_mc.bench(others=kinds)
 
 
 def test_type_checkers_see_the_keywords_that_are_declared():

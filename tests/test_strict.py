@@ -54,28 +54,21 @@ precision, action and generator.
 SMEARED = {"r_max": 2, "t_max": 2, "smear": ["hyp:0.75,0.6,0.3x1"], "temporal": "hyp2"}
 TABLES = {"plaquette": {}, "polyakov": {}, "polyakov-representations": {}, "wilson-loops": SMEARED}
 QUICK = "su3 single wilson philox"
-CASES = [
-    pytest.param(case, marks=getattr(pytest.mark, "slow" if "wilson philox" in case else "every"))
-    for case in STORED
-]
-COMPARED = (QUICK, "su3 double wilson philox")
-CASES_OF_COMPILERS = [
-    pytest.param(case, marks=pytest.mark.slow if case in COMPARED else pytest.mark.every)
-    for case in STORED
-]
-SMALL = "su2 single"
-SMALL_CASES = [
-    pytest.param(case, marks=pytest.mark.slow if case == SMALL else pytest.mark.every)
-    for case in OF_TABLES
-]
-TRAJECTORY_MARKS = {
-    f"{SMALL} wilson philox": (),
-    **dict.fromkeys(chain(*all_of("SLOW", "strictness")), pytest.mark.slow),
-}
-TRAJECTORY_CASES = [
-    pytest.param(case, marks=TRAJECTORY_MARKS.get(case, pytest.mark.every))
-    for case in OF_TRAJECTORIES
-]
+SMALL, SWEEPS = "su2 single", "su2 single wilson philox"
+SLOW, EVERY = pytest.mark.slow, pytest.mark.every
+KINDS = {"sweeps": STORED, "tables": OF_TABLES, "trajectories": OF_TRAJECTORIES}
+SLOW_TRAJECTORIES = {*chain(*all_of("SLOW", "strictness"))}
+
+
+def of_trajectory(case):
+    return [] if case == SWEEPS else [SLOW] if case in SLOW_TRAJECTORIES else [EVERY]
+
+
+def cases(kind, marks, *how):
+    """All stored cases of a kind, with marks that a function of the case returns."""
+    return [pytest.param(kind, case, *how, marks=marks(case)) for case in KINDS[kind]]
+
+
 CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
 
 
@@ -94,6 +87,13 @@ def found(device, case):
         numbers = [one.astype(float) for one in columns if one.dtype.kind in "if"]
         assert np.isfinite(numbers).all()
         result[name] = digest(np.concatenate(numbers))
+    return result
+
+
+def digests(device, kind, case):
+    of_kind = {"tables": table_digests, "trajectories": trajectory_digests}
+    result = of_kind[kind](device, *case.split()) if kind in of_kind else found(device, case)
+    device.close()
     return result
 
 
@@ -129,51 +129,23 @@ def test_kernels_compile_without_warnings(compiled_by, tmp_path, monkeypatch):
     assert [match[0] for text in reports for match in WARNING.finditer(text)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "lanes", "threads"),
+    ("kind", "case", "lanes", "threads"),
     [
-        (QUICK, 16, 1),
-        (QUICK, 4, 2),
-        pytest.param(QUICK, 1, 1, marks=pytest.mark.slow),
-        *(pytest.param(QUICK, lanes, 1, marks=pytest.mark.every) for lanes in (2, 8)),
-        *(pytest.param(*one.values, 16, 2, marks=one.marks) for one in CASES),
+        *(pytest.param("sweeps", QUICK, *how, marks=SLOW) for how in ((16, 1), (4, 2), (1, 1))),
+        *(pytest.param("sweeps", QUICK, n, 1, marks=[SLOW, EVERY]) for n in (2, 8)),
+        *cases("sweeps", lambda case: [SLOW] + [EVERY] * ("wilson philox" not in case), 16, 2),
+        pytest.param("tables", SMALL, 4, 2, marks=SLOW),
+        *cases("tables", lambda case: EVERY, 16, 1),
+        pytest.param("tables", SMALL, 1, 1, marks=EVERY),
+        *cases("trajectories", lambda case: [SLOW, *of_trajectory(case)], 16, 1),
+        pytest.param("trajectories", SWEEPS, 4, 2, marks=SLOW),
+        pytest.param("trajectories", SWEEPS, 1, 1, marks=[SLOW, EVERY]),
     ],
 )
-def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
-    device = CpuDevice(threads, lanes)
-    assert found(device, case) == STORED[case]
-    device.close()
-
-
-@pytest.mark.parametrize(
-    ("case", "lanes", "threads"),
-    [
-        pytest.param(SMALL, 4, 2, marks=pytest.mark.slow),
-        *(pytest.param(case, 16, 1, marks=pytest.mark.every) for case in OF_TABLES),
-        pytest.param(SMALL, 1, 1, marks=pytest.mark.every),
-    ],
-)
-def test_tables_are_those_of_all_machines(case, lanes, threads):
-    """The stored digests are those of all observables that declare themselves strict."""
-    device = CpuDevice(threads, lanes)
-    assert table_digests(device, *case.split()) == OF_TABLES[case]
-    device.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "lanes", "threads"),
-    [
-        *(pytest.param(*one.values, 16, 1, marks=one.marks) for one in TRAJECTORY_CASES),
-        pytest.param(f"{SMALL} wilson philox", 4, 2, marks=pytest.mark.slow),
-        pytest.param(f"{SMALL} wilson philox", 1, 1, marks=pytest.mark.every),
-    ],
-)
-def test_trajectories_are_those_of_all_machines(case, lanes, threads):
-    device = CpuDevice(threads, lanes)
-    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
-    device.close()
+def test_links_and_tables_are_those_of_all_machines(kind, case, lanes, threads):
+    """The stored digests of tables are those of all observables that declare themselves strict."""
+    assert digests(CpuDevice(threads, lanes), kind, case) == KINDS[kind][case]
 
 
 def test_all_strict_observables_have_digests():
@@ -182,50 +154,29 @@ def test_all_strict_observables_have_digests():
     }
 
 
-@pytest.mark.parametrize("case", CASES_OF_COMPILERS)
-def test_compilers_agree(compiled_by, case):
-    device = CpuDevice(2)
-    assert found(device, case) == STORED[case]
-    device.close()
+COMPARED = (QUICK, "su3 double wilson philox")
+OF_COMPILERS = [
+    *cases("sweeps", lambda case: SLOW if case in COMPARED else EVERY),
+    *cases("tables", lambda case: SLOW if case == SMALL else EVERY),
+    *cases("trajectories", lambda case: [SLOW, *of_trajectory(case)]),
+]
+OF_GPUS = [
+    *cases("tables", lambda case: SLOW if case == SMALL else EVERY),
+    *cases("trajectories", of_trajectory),
+    pytest.param("sweeps", SWEEPS),
+    *cases("sweeps", lambda case: SLOW if "wilson philox" in case else EVERY)[1:],
+]
 
 
-@pytest.mark.parametrize("case", SMALL_CASES)
-def test_compilers_agree_on_tables(compiled_by, case):
-    device = CpuDevice(2)
-    assert table_digests(device, *case.split()) == OF_TABLES[case]
-    device.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", TRAJECTORY_CASES)
-def test_compilers_agree_on_trajectories(compiled_by, case):
-    device = CpuDevice(2)
-    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
-    device.close()
+@pytest.mark.parametrize(("kind", "case"), OF_COMPILERS)
+def test_compilers_agree(compiled_by, kind, case):
+    assert digests(CpuDevice(2), kind, case) == KINDS[kind][case]
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", SMALL_CASES)
-def test_gpus_agree_on_tables(case):
-    device = gpus().open()
-    assert table_digests(device, *case.split()) == OF_TABLES[case]
-    device.close()
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("case", TRAJECTORY_CASES)
-def test_gpus_agree_on_trajectories(case):
-    device = gpus().open()
-    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
-    device.close()
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("case", ["su2 single wilson philox", *CASES[1:]])
-def test_gpus_agree_with_cpus(case):
-    device = gpus().open()
-    assert found(device, case) == STORED[case]
-    device.close()
+@pytest.mark.parametrize(("kind", "case"), OF_GPUS)
+def test_gpus_agree_with_cpus(kind, case):
+    assert digests(gpus().open(), kind, case) == KINDS[kind][case]
 
 
 @pytest.mark.parametrize("extents", [(4, 4, 4, 8), (6, 2, 10, 4), (48, 48, 48, 96)])

@@ -108,9 +108,3 @@ def test_names_are_taken_in_any_case():
     assert export_to(Path("RUN.H5")) is EXPORTS["hdf5"]
     with pytest.raises(UsageError, match="There is no group 'Su33'; did you mean 'su3'"):
         Parameters.from_values({"group": "Su33"})
-
-
-def test_the_run_comes_before_the_observable(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"as in measure\('R', 'flow'\)"):
-        gauge_mc.measure("flow", "R")

@@ -29,7 +29,6 @@ LONG = {
 
 
 def options_of(words):
-    """Return the options of a command that take a value."""
     command = cli.load_command(words[0])
     if isinstance(command, Chooser):
         command = command.subcommand(words[1])
@@ -39,13 +38,11 @@ def options_of(words):
 
 
 def snapshot(folder):
-    """Return the content of all files of a folder."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path: path.read_bytes() for path in files}
 
 
 def tried(command, draw, count):
-    """Yield commands with one wrong option, or one wrong argument."""
     words, arguments = command
     flags = options_of(words.split())
     everything = [(flag, value) for flag in flags for value in (*NUMBERS, *TEXTS)]

@@ -6,7 +6,6 @@ import resource
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from gauge_mc.devices import cache
@@ -17,7 +16,6 @@ from gauge_mc.errors import UNCHECKED, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
-from gauge_mc.options import Option, check_options, parse_options
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
@@ -43,8 +41,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
     said, code = call(
         command, *TINY, *grid, "--measure", measure, "--output", tmp_path / "new" / "run"
     )
-    assert MEASUREMENTS[measure] in said
-    assert code == 2
+    assert (code, MEASUREMENTS[measure] in said) == (2, True), said
     assert [*tmp_path.iterdir()] == []
 
 
@@ -81,11 +78,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
             "is not of the form HH:MM",
             2,
         ),
-        (
-            "scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢",
-            "must be a",
-            2,
-        ),
+        ("scan --beta 2 --submit slurm --slurm time=1 --slurm array_parallelism=٢", "must be a", 2),
     ],
 )
 def test_what_is_wrong_is_said_before_a_folder_is_made(tmp_path, words, message, code):
@@ -125,7 +118,6 @@ def test_too_little_memory_for_numpy_is_said_in_one_sentence():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of two configurations."""
     return make_run(tmp_path_factory.mktemp("bad") / "run", lattice="4x4x4x4", configs=2)
 
 
@@ -145,8 +137,7 @@ def run(tmp_path_factory):
 def test_options_are_refused_and_nothing_is_written(run, words, message):
     before = sorted(run.rglob("*"))
     said, code = call(*[str(run) if word == "RUN" else word for word in words.split()])
-    assert message in said
-    assert code == 2
+    assert (code, message in said) == (2, True), said
     assert sorted(run.rglob("*")) == before
 
 
@@ -162,8 +153,7 @@ def test_options_are_refused_and_nothing_is_written(run, words, message):
 def test_a_missing_input_file_is_a_wrong_request(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     said, code = call(*words.replace("FILE", "nosuch.lime").split())
-    assert "nosuch.lime" in said
-    assert code == 2
+    assert (code, "nosuch.lime" in said) == (2, True), said
     assert [*tmp_path.iterdir()] == []
 
 
@@ -199,26 +189,7 @@ def test_texts_and_comments_in_toml_are_not_nested():
 def test_numbers_that_python_does_not_print_are_refused(tmp_path, key):
     (tmp_path / "card.toml").write_text(f"{key} = 0x{'f' * 9000}")
     said, code = call("generate", "--card", tmp_path / "card.toml")
-    assert f"{key} must be" in said
-    assert code == 2
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30, -1, 10**400])
-def test_options_have_bounds(value):
-    option = Option("size", float, "Size.", least=0, most=10)
-    with pytest.raises(UsageError, match=r"--size is .*; give a number from 0 to 10"):
-        check_options([option], {"size": value}, "it")
-    assert check_options([option], {"size": 3}, "it") == {"size": 3.0}
-
-
-def test_a_text_keeps_its_colons():
-    options = [Option("smear", str, "Smearing.", repeated=True), Option("slow", bool, "Slowly.")]
-    assert parse_options(options, ["smear=ape", "polar", "slow"], "it") == {
-        "smear": ("ape:polar",),
-        "slow": True,
-    }
-    with pytest.raises(UsageError, match="--slaw is not an option of it; did you mean '--slow'"):
-        parse_options(options, ["smear=ape", "slaw"], "it")
+    assert (code, f"{key} must be" in said) == (2, True), said
 
 
 def test_a_scan_whose_runs_cannot_begin_is_removed(tmp_path, monkeypatch):
@@ -226,8 +197,7 @@ def test_a_scan_whose_runs_cannot_begin_is_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")  # without Slurm
     words = ("scan", "--beta", 2.3, *TINY[:-1], "--output", "a/scan")
     said, code = call(*words, "--submit", "slurm", "--submit-option", "time=1")
-    assert code == 1
-    assert "Slurm is not installed" in said
+    assert (code, "Slurm is not installed" in said) == (1, True), said
     assert [*tmp_path.iterdir()] == []
 
 
@@ -239,8 +209,7 @@ def test_nothing_is_left_where_files_cannot_be_locked(tmp_path, monkeypatch, com
     monkeypatch.setattr(fcntl, "lockf", refuse)
     grid = ("--beta", "2.3") if command == "scan" else ()
     said, code = call(command, *TINY, *grid, "--output", tmp_path / "a" / "run")
-    assert "does not support file locks" in said
-    assert code == 1
+    assert (code, "does not support file locks" in said) == (1, True), said
     assert [*tmp_path.iterdir()] == []
 
 
@@ -297,8 +266,7 @@ def test_a_run_toml_that_lacks_parameters_is_damaged(tmp_path, kept):
     lines = (run / "run.toml").read_text().split("\n")
     (run / "run.toml").write_text("\n".join(lines[:kept]))
     said, code = call("status", run)
-    assert "run.toml is damaged: no key" in said
-    assert code == 1
+    assert (code, "run.toml is damaged: no key" in said) == (1, True), said
 
 
 def test_a_cache_that_is_no_folder_is_refused(tmp_path, monkeypatch):

@@ -27,7 +27,6 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run whose files no wrong command may change."""
     return make_run(tmp_path_factory.mktemp("bad") / "run")
 
 

@@ -10,10 +10,9 @@ from gauge_mc.groups import GROUPS
 from tests.calls import call
 from tests.formats.format_samples import sample
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.slow, pytest.mark.kernels]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "precision", "to", "options"),
     [
@@ -46,7 +45,6 @@ def test_only_formats_that_can_hold_it_are_named(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_a_precision_that_fits_is_taken_by_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").write_bytes(sample("milc", "su3", "single")[1])

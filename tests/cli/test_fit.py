@@ -14,7 +14,6 @@ ENSEMBLE = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
 
 
 def make_loops(folder, samples, seed=3):
-    """Make a folder with nothing but the loops of a known potential."""
     folder.mkdir()
     header = {"observable": "wilson_loops", **ENSEMBLE}
     loops = synthetic_loops(np.random.default_rng(seed), samples)
@@ -26,8 +25,7 @@ def make_loops(folder, samples, seed=3):
 def test_a_string_tension(tmp_path):
     runs = [make_loops(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
     shown, code = call("fit", "potential", *runs, "--separate")
-    assert code == 0
-    assert "Scales of the static potential" in shown
+    assert (code, "Scales of the static potential" in shown) == (0, True), shown
     for run in runs:
         assert f"{run}/potential.json\n" in shown
         result = json.loads((run / "potential.json").read_text())
@@ -59,7 +57,6 @@ def test_the_gradient_flow(tmp_path, sketched):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Enough and too few loops, and a run without any."""
     path = tmp_path_factory.mktemp("folders")
     make_loops(path / "good", 20)
     make_loops(path / "few", 6)

@@ -28,7 +28,6 @@ from gauge_mc.run.disk import MemoryForecast
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.scan import Scan
-from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
 from tests.fits.tables import has_table, write_tables
 from tests.samples import all_of
@@ -40,7 +39,6 @@ SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder to work in."""
     monkeypatch.setenv("PYTHONPATH", str(Path(gauge_mc.__file__).parent.parent))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -151,20 +149,6 @@ def test_measure():
     assert (loops["file"], loops["averages"]) == ("run/wilson_loops.csv", {})
 
 
-@pytest.mark.slow
-def test_fit(folder):
-    for name, seed in (("one", 1), ("two", 2)):
-        (folder / name).mkdir()
-        loops = synthetic_loops(np.random.default_rng(seed), 60)
-        write_loops(folder / name / "wilson_loops.csv", loops)
-    result = found("fit", "creutz", "one")
-    assert result.pop("file") == "one/creutz.json"
-    assert result == json.loads((folder / "one" / "creutz.json").read_text())
-    both = found("fit", "creutz", "one", "two", "--separate")
-    assert [one["file"] for one in both["fits"]] == ["one/creutz.json", "two/creutz.json"]
-    assert {key: both["fits"][0][key] for key in result} == result
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A run, a scan with one complete run, tables for fits, and what calls of extensions read."""
@@ -221,12 +205,7 @@ CALLS = {
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("run", "--output", "new", "--to", "nersc"),
     ],
-    "bench": [
-        (),
-        ("--observables",),
-        ("--end-to-end",),
-        ("--over", "threads=1"),
-    ],
+    "bench": [(), ("--observables",), ("--end-to-end",), ("--over", "threads=1")],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
 }
 """Calls of every command that print each of its documents, but for those of the fits.
@@ -301,14 +280,6 @@ def test_every_key_has_a_meaning():
     words = vocabulary([kind for name in COMMANDS for kind in documents(name)])
     assert [name for name, word in words.items() if "" in word.meanings] == []
     assert len(words) > 200
-
-
-def test_a_key_outside_the_vocabulary_is_found():
-    words = vocabulary(documents("status"))
-    good = {"run": "a", "times": {"any name": 1.0}, "averages": {"|L|": {"value": 1, "text": "1"}}}
-    assert list(keys_in(good, words)) == []
-    bad = {"walk": 1, "averages": {"|L|": {"weight": 2}}, "runs": [{"speed": 3}]}
-    assert list(keys_in(bad, words)) == ["walk", "weight", "speed"]
 
 
 @pytest.mark.slow

@@ -102,10 +102,6 @@ def test_what_is_refused_leaves_nothing(folder, name, value):
     check_refusals(folder, REFUSED[name], value)
 
 
-def test_every_command_is_refused_something():
-    assert {name.split()[0] for name in REFUSED} == OWN.keys()
-
-
 @pytest.mark.parametrize(("number", "left"), [(5, False), (8, True)])
 def test_a_table_without_results_is_not_left(folder, number, left):
     """By a measurement that fails at the first configuration; what is measured stays."""

@@ -27,7 +27,6 @@ def made(tmp_path_factory):
 
 
 def shown(*words):
-    """Return what a command shows, which nothing in it can control."""
     text = "".join(call_apart(*words)[:2])
     assert not HARMLESS.search(text), ascii(text)
     return text

@@ -19,7 +19,6 @@ from tests.patience import PATIENCE
 
 
 def missing(shown):
-    """Return what is missing and the command below it, by subject."""
     found = re.findall(r"^missing ([^:]+): .*\n {10}(.+)$", shown, re.MULTILINE)
     return dict(found)
 

@@ -48,7 +48,6 @@ def test_one_wrong_average_is_enough():
 
 @pytest.fixture
 def short(monkeypatch):
-    """A short comparison of one ensemble on the CPU alone."""
     monkeypatch.setattr(physics, "UPDATES", 60)
     monkeypatch.setattr(physics, "PRECISIONS", ("single",))
     monkeypatch.setattr(physics, "known_ensembles", lambda: (SU2,))

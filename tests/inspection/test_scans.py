@@ -23,7 +23,6 @@ FIRST, SECOND = "b2.2_4x4x4x4_chain1", "b2.3_4x4x4x4_chain1"
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """A complete scan of two runs, deep down in folders."""
     path = tmp_path_factory.mktemp("scans") / "of" / "su2"
     values = {"beta": "2.2,2.3", "lattice": "4x4x4x4", "thermalize": 2, "configs": 3}
     values |= {"separation": 3, "backend": "cpu", "threads": 1}
@@ -35,7 +34,6 @@ def good(tmp_path_factory):
 
 @pytest.fixture
 def there(good, tmp_path, monkeypatch):
-    """A copy of it, named by a relative path."""
     shutil.copytree(good, tmp_path / "deep" / "down" / "s")
     monkeypatch.chdir(tmp_path / "deep")
     return Path("down/s")
@@ -49,7 +47,6 @@ def said(*words, code=0):
 
 
 def bad(path):
-    """Return the paths of what is damaged, relative to the scan."""
     shown, code = call("verify", path)
     damaged = [line.removeprefix("BAD   ") for line in shown.splitlines() if "BAD   " in line]
     assert code == bool(damaged)
@@ -57,7 +54,6 @@ def bad(path):
 
 
 def touch(path, age):
-    """Let a run or a scan have been used so many seconds ago."""
     for item in path.rglob("*"):
         os.utime(item, (time.time() - age,) * 2)
 

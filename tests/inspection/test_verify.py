@@ -2,13 +2,10 @@
 
 import re
 import shutil
-import tracemalloc
 
-import numpy as np
 import pytest
 
 from gauge_mc import generate
-from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UNCHECKED, UsageError
 from gauge_mc.files.table import SEAL
@@ -38,7 +35,6 @@ def good(tmp_path_factory):
 
 @pytest.fixture
 def run(good, tmp_path):
-    """A copy of it."""
     shutil.copytree(good, tmp_path / "run")
     return tmp_path / "run"
 
@@ -57,7 +53,6 @@ def flip(path, place, bit=3):
 
 
 def truncate(path, count):
-    """Remove so many bytes from the end."""
     path.write_bytes(path.read_bytes()[:-count])
 
 
@@ -124,14 +119,8 @@ def test_observables_of_a_users_own_are_verified_too(tmp_path):
 
 
 DAMAGE = {
-    "bit of a link": (
-        lambda run: flip(run / FILES[5], -2000),
-        {FILES[5]: "is damaged"},
-    ),
-    "short configuration": (
-        lambda run: truncate(run / FILES[5], 8),
-        {FILES[5]: "damaged"},
-    ),
+    "bit of a link": (lambda run: flip(run / FILES[5], -2000), {FILES[5]: "is damaged"}),
+    "short configuration": (lambda run: truncate(run / FILES[5], 8), {FILES[5]: "damaged"}),
     "exchanged configurations": (
         lambda run: [
             (run / "configs" / "x").unlink(missing_ok=True),
@@ -141,10 +130,7 @@ DAMAGE = {
         ],
         {FILES[4]: "in the table", FILES[5]: "in the table"},
     ),
-    "missing configuration": (
-        lambda run: (run / FILES[6]).unlink(),
-        {FILES[6]: "is missing"},
-    ),
+    "missing configuration": (lambda run: (run / FILES[6]).unlink(), {FILES[6]: "is missing"}),
     "configuration of another run": (
         lambda run: shutil.copy(run.parent / "other" / FILES[4], run / FILES[4]),
         {FILES[4]: "in the table"},
@@ -195,10 +181,7 @@ DAMAGE = {
         lambda run: shutil.copy(run.parent / "other" / "polyakov.csv", run / "polyakov.csv"),
         {"polyakov.csv": "its beta is 2.2"},
     ),
-    "missing table": (
-        lambda run: (run / "polyakov.csv").unlink(),
-        {"polyakov.csv": "is missing"},
-    ),
+    "missing table": (lambda run: (run / "polyakov.csv").unlink(), {"polyakov.csv": "is missing"}),
     "record": (
         lambda run: replace(run / "run.toml", "beta = ", "beta = -"),
         {"run.toml": "is damaged"},
@@ -274,8 +257,7 @@ def test_single_files(good, run):
     flip(run / FILES[4], -2000)
     assert call("verify", *(good / name for name in FILES[4:]))[1] == 0
     shown, code = call("verify", good / FILES[5], run / FILES[4])
-    assert code == 1
-    assert f"Damaged or missing: 1 of 2 files, {run / FILES[4]}." in shown
+    assert (code, f"Damaged or missing: 1 of 2 files, {run / FILES[4]}." in shown) == (1, True)
 
 
 def test_single_tables(good, run, tmp_path):
@@ -335,28 +317,6 @@ def test_a_run_that_was_stopped(run):
     assert "caution" not in call("verify", stopped)[0]  # it is not finished
     truncate(stopped / "polyakov.csv", 9)  # a kill while the checksum was written
     assert bad(stopped) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
-def test_memory_does_not_grow_with_time(tmp_path, format):
-    def peak(extent):
-        lattice = Lattice(8, 8, 8, extent)
-        path = tmp_path / f"{extent}"
-        one = np.broadcast_to(np.eye(3, dtype=complex), (8, 8, 8, 4, 3, 3)).copy()
-        write_configuration(path, (one for _ in range(extent)), lattice, "su3", "double", format)
-        (check,) = checks_of(path)
-        tracemalloc.start()
-        try:
-            check.carry_out(lambda share: None)
-            return tracemalloc.get_traced_memory()[1] / one.nbytes
-        finally:
-            tracemalloc.stop()
-
-    peak(4)
-    short, long = peak(8), peak(32)
-    assert long < 11
-    assert long < 1.1 * short
 
 
 def test_lack_of_memory_is_no_damage(tmp_path, monkeypatch):

@@ -23,7 +23,6 @@ CONFIG = "configs/0000005.lime"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run with kernels."""
     return make_run(tmp_path_factory.mktemp("run") / "run", group="su3", precision="double")
 
 
@@ -82,7 +81,6 @@ def lack(request, tmp_path, monkeypatch):
 
 @pytest.fixture
 def without(tmp_path, monkeypatch):
-    """Take the compiler away when called."""
     return lambda: no_compiler(tmp_path, monkeypatch)
 
 
@@ -150,8 +148,7 @@ def test_a_wrong_checksum_is_found(run, tmp_path, without):
     without()
     shown, code = call("verify", path)
     assert "BAD" in shown
-    assert "checksum" in shown
-    assert code == 1
+    assert (code, "checksum" in shown) == (1, True), shown
 
 
 def test_what_needs_kernels_says_what_is_missing(run, tmp_path, lack):
@@ -240,8 +237,7 @@ def test_damage_comes_first(run, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / CONFIG).write_bytes(b"nothing of the kind")
     shown, code = call("verify", tmp_path / "other", tmp_path / "run")
-    assert code == 1
-    assert "Damaged or missing: 1 of 8 files" in shown
+    assert (code, "Damaged or missing: 1 of 8 files" in shown) == (1, True), shown
     assert "Could not be checked here: 1 of 8 files" in shown
 
 

@@ -36,7 +36,6 @@ def write_run(path: Path, samples=400, beta=5.7, seed=1, device="a CPU", start="
 
 
 def write_columns(path: Path, columns, header):
-    """Write a table with one row per update."""
     values = [np.asarray(one).tolist() for one in columns.values()]
     rows = zip(range(1, len(values[0]) + 1), *values, strict=True)
     write_table(path, header, ("sweep", *columns), rows)

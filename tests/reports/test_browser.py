@@ -15,12 +15,11 @@ from tests.patience import PATIENCE  # noqa: E402
 from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS  # noqa: E402 - which imports it too
 
 FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there is no Chromium")]
 
 
 @contextlib.contextmanager
 def opened(path, width=WIDTHS[0], **context):
-    """A page with what is wrong with it."""
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
@@ -63,7 +62,6 @@ SIZES = "[document.documentElement.scrollWidth, innerWidth]"
 
 
 def painted(page):
-    """Return for every canvas whether something is painted on it."""
     return page.evaluate(
         """() => [...document.querySelectorAll("canvas")].map(one => {
             const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
@@ -81,7 +79,6 @@ def look(path, width):
         return count, live, filled, sizes, hidden, page.title(), wrong
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn(path, width):
     count, live, filled, (needed, there), hidden, title, wrong = apart(look, path, width)
@@ -115,7 +112,6 @@ def press(path):
         return before, after, pictures, focus, wrong
 
 
-@pytest.mark.slow
 def test_keys_show_values_with_errors(path):
     before, after, pictures, focus, wrong = apart(press, path)
     assert wrong == []
@@ -134,20 +130,6 @@ def without_scripts(path):
         return count, page.locator("figure.chart svg:visible").count(), wrong
 
 
-@pytest.mark.slow
 def test_drawings_are_shown_without_scripts(path):
     count, shown, wrong = apart(without_scripts, path)
     assert (count, wrong) == (shown, [])
-
-
-def first_focus(path):
-    with opened(path) as (page, _):
-        page.keyboard.press("Tab")
-        link = page.evaluate("document.activeElement.textContent")
-        page.keyboard.press("Enter")
-        return link, page.evaluate("document.activeElement.id")
-
-
-@pytest.mark.slow
-def test_the_first_key_leads_to_the_content(path):
-    assert apart(first_focus, path) == ("Skip to the content", "content")

@@ -1,6 +1,5 @@
 """`report`: what a page shows, that nothing in a run can become a part of it, and size."""
 
-import io
 import json
 import math
 import re
@@ -11,38 +10,22 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import autocorrelation, estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.columns import Column
-from gauge_mc.files.table import each_table_once, read_table, write_table
+from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import QuotedNumber
-from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.files import (
-    FigureFormat,
-    drawn_as,
-    figure_bytes,
-    figure_file,
-    kept_figures,
-)
+from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
-from gauge_mc.reports.about import ProvenanceSection
 from gauge_mc.reports.charts import Chart, ChartLine
-from gauge_mc.reports.figures import (
-    PIECES,
-    _with_few_colours,
-    charts_of,
-    history_chart,
-    plain,
-)
-from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
-from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
+from gauge_mc.reports.figures import PIECES
+from gauge_mc.reports.markup import element
+from gauge_mc.reports.page import MARK
 from gauge_mc.reports.results import MOST_ROWS
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
@@ -280,19 +263,6 @@ def test_nothing_of_a_run_becomes_a_part_of_the_page(tmp_path):
     assert not re.search(r"https?://(?!www.w3.org)", re.sub(r"<script>.*", "", content, flags=re.S))
 
 
-def test_markup_escapes():
-    assert element("p", "<&>", class_='"') == '<p class="&quot;">&lt;&amp;&gt;</p>'
-    assert text(Markup("<b>")) == "<b>"
-    assert text("\x1b[2J") == "\\x1b[2J"
-    assert element("a", hidden=True, title=None) == "<a hidden></a>"
-    assert json.loads(str(data({"a": HOSTILE}))[len('<script type="application/json">') : -9]) == {
-        "a": HOSTILE
-    }
-    assert str(data(HOSTILE)).count("<") == 2
-    assert "<td>&lt;i&gt;</td>" in table(["a", "b"], [("x", "<i>")])
-    assert as_html("[bold]<x>") == "<p>[bold]&lt;x&gt;</p>"
-
-
 def test_a_chart_has_a_drawing_and_gaps():
     values = [1.0, math.nan, 3.0, 4.0]
     chart = Chart("t", "x", "y", [0, 1, 2, 3], [ChartLine("a", values, [0.1] * 4)], "what", cut=1.5)
@@ -334,26 +304,6 @@ def test_a_file_that_is_not_a_report_stays(run, tmp_path):
         gauge_mc.report(run, skip="hot")
 
 
-def test_tables_are_read_once_and_again_when_they_change(tmp_path):
-    path = tmp_path / "t.csv"
-    write_table(path, {}, ("sweep", "x"), [(1, 2.0)])
-    with each_table_once():
-        first = read_table(path)
-        (tmp_path / "link.csv").symlink_to(path)
-        assert read_table(path) is first is read_table(tmp_path / "link.csv")
-        with pytest.raises(ValueError, match="read-only"):
-            first["x"][0] = 1
-        write_table(path, {}, ("sweep", "x"), [(1, 2.0), (2, 3.0)])
-        assert len(read_table(path)) == 2
-    assert read_table(path) is not read_table(path)
-    path.write_text("sweep,x\n1,2.0\n")
-    with each_table_once():
-        assert len(read_table(path)) == 1
-        with path.open("a") as file:  # as a run that goes on
-            file.write("2,3.0\n")
-        assert len(read_table(path)) == 2
-
-
 def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
     """Of 10^5 updates."""
     run = write_run(tmp_path / "run", samples=100_000)
@@ -365,38 +315,6 @@ def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
     low, high, mean = (one["values"] for one in history["lines"])
     assert (min(low), max(high)) == pytest.approx((values.min(), values.max()), rel=1e-6)
     assert len(mean) == PIECES
-
-
-def test_figures_have_charts_of_their_curves():
-    axes = Figure().subplots(2, sharex=True)
-    axes[0].errorbar([3, 1], [5.0, 7.0], [0.5, 0.25], linestyle="none", label="$a_{1}$")
-    axes[0].plot([0, 1, 2], [1.0, 2.0, 4.0])
-    axes[0].axhline(3)
-    axes[0].set_ylabel(r"$\langle |L| \rangle$")
-    axes[1].plot([0, 1, 0], [1, 2, 3])  # not a function of x
-    axes[1].set_xlabel(r"$\beta$")
-    (chart,) = charts_of(axes[0].figure, "title")
-    assert (chart.title, chart.x_label, chart.y_label) == ("⟨|L|⟩ against β", "β", "⟨|L|⟩")
-    points, line = chart.lines
-    np.testing.assert_array_equal(chart.x, [0, 1, 2, 3])
-    np.testing.assert_array_equal(points.values, [math.nan, 7, math.nan, 5])
-    np.testing.assert_allclose(points.error, [math.nan, 0.25, math.nan, 0.5])
-    assert (points.label, points.look, line.look, line.joined) == ("a_1", "points", "line", True)
-    np.testing.assert_array_equal(line.values, [1, 2, 4, math.nan])
-    drawing = Reader(chart.html())
-    drawn = {one.get("class"): one["d"] for one in drawing.attributes("path")}
-    assert (drawn["points c0"].count("M"), drawn["thin c0"].count("V")) == (2, 2)
-    assert drawn["line c1"].count("M") == 1
-    axes[0].plot([1, 3], [7.0, 5.0])  # joins the points
-    assert len(charts_of(axes[0].figure, "title")[0].lines) == 2
-    assert plain(r"SU(3), $16^{3}\times32$") == "SU(3), 16³×32"
-    assert plain(r"$t\,\frac{d}{dt}\langle E\rangle$ in \$") == "t d/dt⟨E⟩ in $"
-    axes[0].scatter([1, 2], [3, 4])
-    assert charts_of(axes[0].figure, "title") == []
-    axes[0].collections[-1].remove()
-    assert charts_of(axes[0].figure, "title")
-    axes[0].set_yscale("log")
-    assert charts_of(axes[0].figure, "title") == []
 
 
 def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
@@ -479,46 +397,6 @@ def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     assert "transition, scan:" in page.text  # why it is not possible
     assert "energy-momentum:" in page.text
     assert "my summary scan result: my number = 42.0(1.5)(0.5) Tables the number" in page.text
-
-
-def test_a_page_shows_the_commands_of_the_log_as_text(tmp_path):
-    run = write_run(tmp_path / "run", samples=30)
-    ends = {"time": "2026-01-01T00:02:00+00:00", "level": "info", "event": "end"}
-    begins = {**ends, "event": "session", "command": HOSTILE, "devices": "a CPU"}
-    lines = [begins, {**ends, "ended": "complete", "seconds": 61.0}, begins]
-    (run / "run.log").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    (rows,) = ProvenanceSection().content(Subject.of([run], tmp_path, 0))[-1:]
-    assert rows.count(f"<code>{text(HOSTILE)}</code>") == 2
-    assert rows.count("<td>complete</td><td>0:01:01</td>") == 1
-    assert HOSTILE not in rows
-
-
-def test_charts_of_many_runs_have_as_many_numbers_as_those_of_three():
-    def numbers(runs, samples=1000):
-        one = ChainSeries("a run", np.arange(1, samples + 1), np.arange(samples) % 7.0, 0)
-        chart = history_chart(Quantity("x.csv", Column("value", float), [one] * runs))
-        return sum(len(line.values) for line in chart.lines)
-
-    assert numbers(12) == numbers(3) == 3 * numbers(1)
-    assert numbers(12, samples=300) < 2.1 * numbers(3, samples=300)
-
-
-def test_pictures_of_many_points_have_few_colours():
-    def picture(points):
-        with drawn_as(FigureFormat(dpi=100)), kept_figures() as figures:
-            with figure_file(Path("x.png"), (4, 3)) as figure:
-                axes = figure.subplots()
-                x, y = np.random.default_rng(1).normal(size=(2, points))
-                axes.scatter(x, y, s=9, alpha=0.6, linewidth=0)
-            return figure_bytes(figures[0], "png")
-
-    whole = picture(3000)
-    small = _with_few_colours(whole)
-    assert len(small) < len(whole) / 2
-    image = load("PIL.Image")
-    one, two = (image.open(io.BytesIO(each)).convert("RGB") for each in (whole, small))
-    assert one.size == two.size
-    assert np.abs(np.asarray(one, float) - np.asarray(two, float)).mean() < 4
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_it_is_made(tmp_path, monkeypatch):

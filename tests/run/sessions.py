@@ -17,7 +17,6 @@ def nothing(chain):
 
 
 def stop_after(updates):
-    """Stop after so many updates."""
     left = iter(range(updates))
     return lambda seconds: None if next(left, None) is not None else "enough"
 

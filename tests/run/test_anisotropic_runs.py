@@ -11,6 +11,8 @@ from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
 from tests.run.sessions import written
 
+pytestmark = pytest.mark.slow
+
 CHAIN = {
     "group": "su2",
     "beta": 3.0,
@@ -24,7 +26,6 @@ CHAIN = {
 }
 
 
-@pytest.mark.slow
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     whole = make_run(tmp_path / "whole", **CHAIN)
     path = tmp_path / "changed"
@@ -38,13 +39,6 @@ def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     assert (header["beta_space"], header["beta_time"]) == ("1.2", "7.5")
 
 
-def test_an_isotropic_run_does_not_mention_it(tmp_path):
-    plain = make_run(tmp_path / "plain", **{**CHAIN, "action": "wilson", "anisotropy": 1.0})
-    header = read_table(Run(plain).table("plaquette")).header
-    assert not {"anisotropy", "formula", "beta_space"} & header.keys()
-
-
-@pytest.mark.slow
 def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path):
     chain = {**CHAIN, "action": "wilson", "beta": 1.2}
     run = make_run(tmp_path / "run", **chain, format="nersc")
@@ -79,7 +73,6 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
         fit("scale", run / "flat.csv")
 
 
-@pytest.mark.slow
 def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
     """In double precision, as which links come back from files with no bit lost."""
     values = {**CHAIN, "group": "su3", "action": "wilson", "precision": "double"}
@@ -92,10 +85,3 @@ def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
     both = np.isin(along["sweep"], later["sweep"])
     for name in ("t", "energy_clover", "charge"):
         np.testing.assert_allclose(along[name][both], later[name], rtol=1e-9, atol=1e-9)
-
-
-def test_refusals():
-    for value in ("0", "-1", "1e9"):
-        said, code = call("generate", "--anisotropy", value)
-        assert code == 2
-        assert "give a number from 0.01 to 100" in said

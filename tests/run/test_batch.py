@@ -6,7 +6,6 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
-from gauge_mc.run.chain import shared_values
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
@@ -51,7 +50,6 @@ def together(path, parameters, device, numbers=None, **options):
 
 
 def found_in(path, parameters):
-    """Return what the runs of batches have written."""
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 
@@ -103,16 +101,6 @@ def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, 
     expected = alone(tmp_path, parameters, best_device)
     together(tmp_path, parameters, best_device)
     assert found_in(tmp_path, parameters) == expected
-
-
-def test_isotropic_and_anisotropic_runs_are_not_batched():
-    one = members("su3")[0]
-    others = [
-        dataclasses.replace(one, action=one.action.with_options(anisotropy=xi0))
-        for xi0 in (2.0, 3.0)
-    ]
-    shared = [shared_values(p) for p in (one, *others)]
-    assert shared[1] == shared[2] != shared[0]
 
 
 @pytest.mark.slow

@@ -1,17 +1,16 @@
 """Several chains that are generated together, by the command line and from Python."""
 
 import json
-from pathlib import Path
-from unittest import mock
 
 import pytest
 
 import gauge_mc
-from gauge_mc.devices.choice import DeviceChoice
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.directory import Run
 from tests.calls import call
 from tests.run.sessions import written
+
+pytestmark = pytest.mark.slow
 
 SMALL = {
     "lattice": "4x4x4x6",
@@ -40,7 +39,6 @@ def alone(seed, **more):
     return written(run.path)
 
 
-@pytest.mark.slow
 def test_each_chain_is_a_run_of_its_own():
     found = gauge_mc.generate_chains(chains=3, output="some", **SMALL)
     assert [str(one.path) for one in found] == ["some_chain1", "some_chain2", "some_chain3"]
@@ -51,7 +49,6 @@ def test_each_chain_is_a_run_of_its_own():
         assert Run(one.path).read()[1][0].sweep == 0
 
 
-@pytest.mark.slow
 def test_chains_are_continued_together_or_alone():
     gauge_mc.generate_chains(chains=2, output="some", seed=5, **SMALL)
     longer = {**SMALL, "configs": 3}
@@ -61,11 +58,9 @@ def test_chains_are_continued_together_or_alone():
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
 
 
-@pytest.mark.slow
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
-    assert code == 0
-    assert "3 chains are updated together" in shown
+    assert (code, "3 chains are updated together" in shown) == (0, True), shown
     paths = [f"runs/su2_b2.5_4x4x4x6_seed8_chain{n}" for n in (1, 2, 3)]
     assert f"files   {paths[0]} ... {paths[2]} (6 configurations)" in shown
     line = next(line for line in shown.splitlines() if line.startswith("plaquette"))
@@ -73,7 +68,6 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     assert all(Run(gauge_mc.generate(output=path, progress=False).path).begun() for path in paths)
 
 
-@pytest.mark.slow
 def test_results_as_json_and_a_time_limit():
     words = [*WORDS, "--configs", "20000", "--chains", "2", "--output", "x", "--json"]
     for limit in ("0:0:2", "0:0:20", "0:3:20"):  # a slow machine only starts in the first one
@@ -85,34 +79,3 @@ def test_results_as_json_and_a_time_limit():
         if sweep:
             break
     assert 0 < sweep < 400003
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--chains", "0"), "chains must lie between 1 and 10000, not 0."),
-        (("--chains", "2", "--dry-run"), "--dry-run describes a single chain; leave out --chains."),
-    ],
-)
-def test_refusals(words, sentence):
-    complaint, code = call("generate", *WORDS, *words)
-    assert sentence in complaint
-    assert code == 2
-
-
-@pytest.mark.parametrize(
-    ("devices", "sentence"),
-    [
-        ("cpu:2", "Several chains share one device; choose one with --devices"),
-        ("cpu:1024", "Several chains share one device; choose one with --devices"),
-        ("cpu:1000000", "N in cpu:N must lie between 1 and 1024."),
-    ],
-)
-def test_several_devices_are_refused_before_any_is_opened(devices, sentence):
-    words = ["--chains", "2", "--devices", devices, "--output", "some"]
-    with mock.patch.object(DeviceChoice, "open") as opened:
-        complaint, code = call("generate", *WORDS, *words)
-    assert sentence in complaint
-    assert code == 2
-    assert not opened.called
-    assert not list(Path().iterdir())

@@ -2,9 +2,7 @@
 
 import json
 import os
-import time
 from pathlib import Path
-from threading import current_thread
 
 import numpy as np
 import pytest
@@ -15,9 +13,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnsupportedError, UsageError
-from gauge_mc.groups import GROUPS
-from gauge_mc.run import conversions, display
-from gauge_mc.storage.links import StoredLinks
+from gauge_mc.run import conversions
 from tests.calls import call, call_apart, make_run
 from tests.formats.format_samples import (
     averages,
@@ -53,7 +49,6 @@ def read(path):
 
 
 def stamps(folder):
-    """When the files of a folder were written, and which they are."""
     return {one.name: (one.stat().st_mtime_ns, one.stat().st_ino) for one in folder.iterdir()}
 
 
@@ -184,22 +179,6 @@ def test_files_that_fail_do_not_stop_the_others(folder):
     assert [one["state"] for one in found["files"]][:2] == ["already there", "failed"]
 
 
-def test_several_files_are_converted_at_a_time(folder, monkeypatch):
-    """Each of two threads waits until the other one has a file as well."""
-    met, true = set(), conversions.write_converted
-
-    def together(*given):
-        met.add(current_thread().name)
-        end = time.monotonic() + 20
-        while len(met) < 2 and time.monotonic() < end:
-            time.sleep(0.01)
-        return true(*given)
-
-    monkeypatch.setattr(conversions, "write_converted", together)
-    assert call("convert", "in", "--to", "ildg", "--output", "out", "--threads", 2)[1] == 0
-    assert len(met) == 2
-
-
 def test_an_interrupted_conversion_leaves_whole_files_and_goes_on(folder, monkeypatch):
     true = conversions._FileConversions._watched
 
@@ -253,14 +232,10 @@ def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (["in/cfg.0", "--to", "ildg"], "one CONFIG and one OUT, and not 1 name;", 2),
         (["in/cfg.0", "a", "b", "--to", "ildg"], "and not 3 names; give --output FOLDER", 2),
-        (["in", "--output", "out"], "--to is missing", 2),
         (["in", "--to", "json", "--output", "out"], "no format 'json'", 2),
         (["in", "--to", "ildg", "--output", "out", "--precision", "half"], "precision 'half'", 2),
         (["in", "--to", "ildg", "--output", "out", "--threads", "0"], "--threads is 0", 2),
-        (["in", "in/cfg.1", "--to", "ildg", "--output", "out"], "would both become out/cfg.1", 2),
-        (["in", "--to", "ildg", "--output", "in/cfg.0"], "is no folder", 2),
         (["in", "--to", "ildg", "--output", "in/cfg.0/x"], "could not be written", 1),
     ],
 )
@@ -299,16 +274,6 @@ def test_links_without_extents_are_converted_as_well(folder):
     np.testing.assert_array_equal(read("out/bare.nersc"), links_of(0))
 
 
-def test_progress_says_how_long_it_takes(folder, monkeypatch):
-    monkeypatch.setattr(display, "PLAIN_SECONDS", 0.0)
-    _, said, code = call_apart("convert", "in", "--to", "ildg", "--output", "out")
-    assert code == 0
-    lines = [line for line in said.splitlines() if "ETA" in line]
-    assert lines[0].startswith("0 of 5 files  ETA ")
-    assert lines[-1].startswith("5 of 5 files  ETA 0.0 s")
-    assert call_apart("convert", "in", "--to", "nersc", "--output", "b", "--quiet")[:2] == ("", "")
-
-
 def test_the_first_difference_is_named(folder):
     """Files in other precisions are compared as rounded; a bit is a difference."""
     links = links_of(0)
@@ -328,9 +293,3 @@ def test_the_first_difference_is_named(folder):
     (folder / "in" / "cfg.0").write_bytes(nersc_bytes(links_of(0), PLAQUETTE="0.9"))
     with pytest.raises(UnsupportedError, match="plaquette"):
         compare(open_configuration("in/cfg.0"), single)
-
-
-def test_places_of_links():
-    stored = StoredLinks(Lattice(*EXTENTS), GROUPS["su3"], "<f8")
-    number = ((1 * 2 + 0) * 4 + 3) * 4 + 2
-    assert stored.place(5, number) == "the link in direction z at (x, y, z, t) = (3, 0, 1, 5)"

@@ -68,10 +68,7 @@ def test_provenance_goes_along(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (["in", "out"], "--to", 2),
-        (["in", "out", "--to", "json"], "no format 'json'", 2),
         (["su2", "out", "--to", "milc"], "in single precision, not SU(2)", 2),
-        (["in", "out", "--to", "nersc", "--precision", "half"], "no precision 'half'", 2),
         (["in", "out", "--to", "openqcd", "--precision", "single"], "double precision", 2),
         (["su2", "out", "--to", "openqcd"], "in double precision, not SU(2)", 2),
         (["in", "in", "--to", "nersc"], "in already exists", 2),

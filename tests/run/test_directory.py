@@ -39,7 +39,6 @@ with Run(Path(sys.argv[1])).locked():
 
 
 def begin(run):
-    """Make a run that has begun."""
     with run.locked():
         run.write(Parameters(), [])
         run.checkpoint.write_bytes(b"")
@@ -52,7 +51,6 @@ def environment():
 
 @pytest.fixture
 def other(tmp_path):
-    """Another process that holds the lock of the run."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, tmp_path / "run"],
         stdout=subprocess.PIPE,
@@ -144,14 +142,6 @@ def test_a_run_without_any_work_leaves_nothing(tmp_path):
             assert run.exists()
     assert os.listdir(tmp_path) == ["mine"]
     assert os.listdir(tmp_path / "mine") == []
-
-
-def test_run_toml_round_trip(tmp_path):
-    run = Run(tmp_path)
-    parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
-    sessions = [SessionRecord.begin(0, "a device"), SessionRecord.begin(40, 'another "device"')]
-    run.write(parameters, sessions)
-    assert run.read() == (parameters, sessions)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +285,6 @@ def test_a_lock_file_that_is_removed_before_it_is_locked_does_not_count(tmp_path
 
 @pytest.fixture
 def victim(tmp_path):
-    """A file of the user that is no lock file."""
     path = tmp_path / "victim"
     path.write_text("precious")
     return path
@@ -354,11 +343,6 @@ def test_a_damaged_record_of_a_holder_is_said_to_be_unreadable(tmp_path, text, m
     holder = lock.read_holder(path)
     assert holder == lock.Holder()
     assert "is in use by another process, whose record" in str(lock._in_use(path, holder))
-
-
-def test_a_record_is_read_back(tmp_path):
-    (tmp_path / "lock").write_text(json.dumps(RECORD))
-    assert lock.read_holder(tmp_path / "lock") == lock.Holder(**RECORD)
 
 
 def npy(kind, shape, fortran=False):

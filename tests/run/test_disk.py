@@ -43,7 +43,6 @@ def capacity(monkeypatch, tmp_path):
 
 
 def content(run):
-    """The bytes of tables and configurations, by name."""
     names = [path for path in run.rglob("*") if path.suffix in (".csv", ".lime")]
     return {path.relative_to(run): path.read_bytes() for path in names}
 
@@ -52,8 +51,7 @@ def test_a_run_is_refused_that_does_not_fit(tmp_path, capacity):
     run = tmp_path / "run"
     capacity(6 * CONFIG + 2 * CHECKPOINT)  # but for the table
     shown, code = call("generate", *WORDS, "--output", run)
-    assert code == 1
-    assert f"The run {run} needs 3" in shown
+    assert (code, f"The run {run} needs 3" in shown) == (1, True), shown
     assert "are free: 6 configurations of 49.2 kB, checkpoints and tables; free some" in shown
     assert not run.exists()
     capacity(6 * CONFIG + 2 * CHECKPOINT + 2**14)

@@ -8,13 +8,11 @@ from rich.console import Console
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
-from gauge_mc.run import measure as measure_display
 from gauge_mc.run.display import announced_compilation
 
 
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
-    """An empty cache, and a compiler that takes no time."""
     monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
 
     def run_compiler(kernel, unit, command, output):
@@ -39,23 +37,3 @@ def test_a_log_file_says_once_that_kernels_are_compiled(empty_cache, monkeypatch
     with announced_compilation(Console(file=text)):
         CpuDevice(1).compile(ADD_PARTIAL_SUMS, ANY_VARIANT)
     assert text.getvalue() == said  # it was kept
-
-
-@pytest.mark.parametrize("devices", [1, 3])
-def test_the_first_configurations_of_a_measurement_do_not_enter_the_eta(monkeypatch, devices):
-    now, text = [0.0], io.StringIO()
-    monkeypatch.setattr(measure_display.time, "monotonic", lambda: now[0])
-
-    def numbers(total):
-        for done in range(total):
-            now[0] += 100.0 if done == 0 else 1.0 if done < devices else 4.0
-            yield done
-
-    list(measure_display._plain_lines(numbers(30), 30, Console(file=text), devices))
-    lines = text.getvalue().splitlines()
-    assert len(lines) > 3
-    for line in lines:
-        done = int(line.split()[2])
-        rest = 4.0 * (30 - done)
-        words = f"{rest:.1f} s" if rest < 60 else f"0:01:{rest - 60:02.0f}"
-        assert line.endswith(f"ETA {words if done > devices else '-:--:--'}")

@@ -12,34 +12,23 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import energy_text
-from tests.calls import TINY, call, make_run
+from tests.calls import TINY, call
 
 WATTS = 40
 
 
 @pytest.fixture
 def constant(monkeypatch):
-    """Let the counter of the processor advance with time."""
     counters = [EnergyCounter("package-0", "RAPL", lambda: WATTS * time.monotonic())]
     monkeypatch.setattr(cpu_device, "package_counters", lambda: counters)
 
 
 @pytest.fixture
 def none(monkeypatch):
-    """Let the processor have no counter."""
-
     def fail():
         raise GaugeError("there is none")
 
     monkeypatch.setattr(cpu_device, "package_counters", fail)
-
-
-@pytest.mark.parametrize(
-    ("joules", "text"),
-    [(0.5, "0.5 J"), (72, "72 J"), (72e3, "72 kJ (20 Wh)"), (7.2e6, "7.2 MJ (2 kWh)")],
-)
-def test_units(joules, text):
-    assert energy_text(joules) == text
 
 
 def options(path, **values):
@@ -103,15 +92,6 @@ def test_status_shows_the_energy_so_far(constant, tmp_path, monkeypatch):
     assert [joules for joules, _ in shown] == sorted(joules for joules, _ in shown)
     for joules, text in shown:
         assert f" {energy_text(joules)}\n" in text
-
-
-def test_a_session_that_was_killed_is_not_counted(constant, none, tmp_path):
-    make_run(tmp_path / "run", configs=2)
-    run = Run(tmp_path / "run")
-    parameters, sessions = run.read()
-    assert [one.joules for one in sessions] == [None]
-    run.write(parameters, [*sessions, type(sessions[0])(**{**vars(sessions[0]), "joules": 50.0})])
-    assert " 50 J in 1 of 2 sessions\n" in call("status", run.path)[0]
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """``gauge-mc measure --number``: numbers of configurations in the names of files of others."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import gauge_mc
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.measurement_table import find_ensemble
-from tests.calls import call, make_run
+from tests.calls import call
 from tests.formats.format_samples import nersc_bytes, random_links
 
 NAMES = ("b5.7_cfg100_r2.lat", "b5.7_cfg90_r2.lat", "b5.7_cfg0_r2.lat")
@@ -90,19 +89,3 @@ def test_tables_have_the_numbers(folder):
     # Without the option all of them have the number of the replica.
     shown, code = call("measure", "plaquette", "theirs", "--output", "other.csv")
     assert (code, "both have the number 2" in shown) == (2, True)
-
-
-@pytest.mark.kernels
-def test_runs_number_their_configurations_themselves(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    make_run(tmp_path / "run")
-    for more in ((), ("--at", "5")):
-        shown, code = call("measure", "plaquette", "run", "--number", "([0-9]+)", *more)
-        assert (code, "leave --number out" in shown) == (2, True), shown
-    field = gauge_mc.Field.load("run/configs/0000005.lime")
-    with pytest.raises(UsageError, match="A field has no files"):
-        gauge_mc.measure(field, "plaquette", number="([0-9]+)")
-    shutil.copytree("run/configs", "copy")  # which is of no run
-    files = ("copy", "--number", "0+([0-9]+)", "--output", "here.csv")
-    assert call("measure", "plaquette", *files, "--backend", "cpu")[1] == 0
-    assert read_table("here.csv")["sweep"].tolist() == [5, 8, 11]

@@ -19,8 +19,6 @@ import gauge_mc as package
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import in_words
-from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
 from tests.formats.format_samples import HELD, sample
@@ -48,7 +46,6 @@ main()
 
 
 def options(**values):
-    """Make options of values by name."""
     return [
         word
         for name, value in ({"backend": "cpu", "threads": 1} | values).items()
@@ -57,7 +54,6 @@ def options(**values):
 
 
 def command(**values):
-    """Make the command of a tiny run."""
     return [*PROGRAM, "generate", *options(**(TINY | values))]
 
 
@@ -84,7 +80,6 @@ def gauge_mc(*words, expect=0, cwd="."):
 
 @pytest.fixture(scope="module", autouse=True)
 def environment():
-    """Let processes import what the tests import, installed or not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(package.__file__).parent.parent))
         yield
@@ -172,15 +167,6 @@ def test_threads_do_not_change_a_bit(folder):
     gauge_mc(*command(output="one", threads=1, **UNEQUAL))
     gauge_mc(*command(output="two", threads=2, **UNEQUAL))
     assert written(folder / "one") == written(folder / "two")
-
-
-@pytest.mark.slow
-def test_no_overrelaxation(folder):
-    gauge_mc(*command(overrelax=0))
-    gauge_mc(*command(overrelax=0, configs=1, output="broken"))
-    gauge_mc(*command(overrelax=0, output="broken"))
-    assert written(folder / "broken") == written(folder / "runs" / "su2_b2.5_4x4x4x4_or0")
-    assert len(written(folder / "broken")) == 5
 
 
 @pytest.mark.slow
@@ -286,7 +272,6 @@ def wait_for(event, child):
 
 
 def begin(**values):
-    """Begin a long run and wait for it to have measured something."""
     child = subprocess.Popen(
         command(**(LONG | values)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -354,40 +339,12 @@ def test_a_run_at_work_is_seen_and_not_disturbed(folder):
         child.communicate()
 
 
-@pytest.mark.slow
-def test_a_run_at_its_time_limit_can_be_continued(folder):
-    """How soon it stops is in test_stop.py, where time does not depend on the machine."""
-    hint = "Stopped by the time limit; to continue: gauge-mc generate --output run\n"
-    run, sweep, continued = Run(folder / "run"), 0, False
-    for limit in (
-        "0:0:3",
-        "0:0:3",
-        "0:0:30",
-        "0:5:0",
-    ):  # slow machines only start in the first ones
-        shown = gauge_mc(*command(**LONG, output="run", time_limit=limit), expect=INTERRUPTED)
-        assert (f"continues after update {sweep} of" if sweep else "begins") in shown
-        assert hint in shown
-        continued = sweep > 0
-        if continued:
-            break
-        sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-    assert continued
-    assert "stopped" in gauge_mc(*PROGRAM, "status", "run")
-
-
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ({"lattice": "5x4x4x4"}, "even"),
-        ({"lattice": "4x4x4"}, "does not have the form XxYxZxT"),
         ({"beta": "0"}, "--beta is 0; give a number from"),
-        ({"beta": "abc"}, "beta"),
-        ({"group": "zu8"}, "no group 'zu8'; did you mean 'su8'"),
-        ({"rng": "dice"}, f"no generator 'dice'; choose {in_words(GENERATORS, 'or')}"),
         ({"rng": "lcg", "seed": 0}, "seed"),
-        ({"measure": "plaquete"}, "no observable 'plaquete'; did you mean 'plaquette'"),
-        ({"action": "improved"}, "no action 'improved'"),
         ({"backend": "abacus"}, "abacus"),
         ({"threads": 0}, "threads"),
         ({"time_limit": "soon"}, "HH:MM:SS"),
@@ -421,7 +378,6 @@ def test_bad_files_are_one_sentence(inputs, values, sentence, code):
 
 @pytest.fixture(scope="module")
 def inputs(environment, tmp_path_factory):
-    """A folder with good and bad files."""
     folder = tmp_path_factory.mktemp("inputs")
     gauge_mc(*command(group="su3", precision="double", configs=1, output="run"), cwd=folder)
     good = (folder / "run" / "configs" / "0000010.lime").read_bytes()
@@ -484,9 +440,7 @@ def test_a_full_disk_loses_nothing(folder):
     assert (folder / "whole" / "plaquette.csv").stat().st_size > size
     words = command(output="run", **many, checkpoint_every=0)
     sentence = process(
-        *words,
-        expect=1,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        *words, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     )
     assert "could not be written" in sentence
     assert "stopped" in gauge_mc(*PROGRAM, "status", "run")

@@ -48,7 +48,6 @@ def with_mpi(test):
 
 
 def job(ranks, path, *words, **values):
-    """Begin a run as an MPI job."""
     options = {"backend": "cpu", "threads": 1, "output": path, **CHAIN, **values}
     given = [
         str(word)
@@ -60,7 +59,6 @@ def job(ranks, path, *words, **values):
 
 
 def ranks_of(path):
-    """Find the processes of a job by their command lines."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -108,8 +106,7 @@ def test_a_start_file_and_too_many_devices(tmp_path):
     said, code = call(
         "generate", "--lattice", "4x4x4x4", "--devices", "cpu:3", "--output", tmp_path / "none"
     )
-    assert code == 2
-    assert "4 time slices, too few for 3 devices" in said
+    assert (code, "4 time slices, too few for 3 devices" in said) == (2, True), said
     assert not (tmp_path / "none").exists()
 
 

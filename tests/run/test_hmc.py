@@ -16,7 +16,6 @@ from gauge_mc.files.table import read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import opening
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.integrators import INTEGRATORS, MOST, StepTuner, mean_change
 from gauge_mc.updates.momenta import draw_momenta
@@ -28,7 +27,6 @@ SIGMAS = 4.5
 
 
 def parameters(**values):
-    """Parameters of a short run without configurations."""
     return Parameters.from_values(
         {
             "algorithm": "hmc",
@@ -47,7 +45,6 @@ def parameters(**values):
 
 
 def table(run, name):
-    """The columns of a table by name."""
     return read_table(run.table(name))
 
 
@@ -222,7 +219,6 @@ def test_the_mean_change_gives_the_acceptance(acceptance):
 
 
 def outcome(path):
-    """What a run has written, and its checkpoint."""
     return {**written(path), "checkpoint": Run(path).checkpoint.read_bytes()}
 
 
@@ -235,7 +231,6 @@ def short(**values):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """What a run writes that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     carry_out(Run(folder), short(), open_device_group("cpu:1"))
     return outcome(folder)
@@ -334,22 +329,6 @@ def test_bad_options_are_refused_in_a_sentence(values, message):
     assert str(raised.value).count(". ") == 0
 
 
-def test_an_action_without_loops_is_refused(tmp_path, best_device, monkeypatch):
-    p = parameters(steps=3)
-    monkeypatch.setattr(type(p.action), "loops", {})
-    with pytest.raises(UsageError, match="The action wilson declares no loops"):
-        carry_out(Run(tmp_path / "run"), p, best_device)
-
-
-def test_single_precision_is_warned_about(tmp_path):
-    from gauge_mc.run.directory import SessionRecord
-
-    session = SessionRecord.begin(0, "a device")
-    for precision, expected in (("single", True), ("double", False)):
-        lines = opening(Run(tmp_path), parameters(precision=precision), session, None, 0)
-        assert any("single precision: trajectories are" in line for line in lines) == expected
-
-
 @pytest.mark.parametrize("value", ["N", '"1", "x": ', 'true, "x": ', '[], "x": ', '1e999, "x": '])
 def test_damaged_numbers_in_a_checkpoint_are_refused(tmp_path, best_device, value):
     run = Run(tmp_path / "run")
@@ -358,15 +337,6 @@ def test_damaged_numbers_in_a_checkpoint_are_refused(tmp_path, best_device, valu
     run.checkpoint.write_bytes(damaged)
     with pytest.raises(GaugeError, match="is not a checkpoint"):
         read_state(run.checkpoint)
-
-
-def test_names_and_texts_of_runs_contain_the_options():
-    p = parameters(integrator="omf4", length=0.5, steps=3)
-    assert p.name.endswith("hmc_omf4_tau0.5_steps3")
-    assert Parameters.from_run(p.values()) == p
-    assert str(p.algorithm) == "hmc:integrator=omf4:length=0.5:steps=3"
-    assert parameters(algorithm=str(p.algorithm)) == p
-    assert p.algorithm.said == "hmc, integrator = omf4, τ = 0.5, steps = 3"
 
 
 def test_runs_that_do_not_state_monomials_have_none(tmp_path, fast_device):

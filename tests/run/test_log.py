@@ -10,7 +10,7 @@ import pytest
 from gauge_mc.errors import UsageError
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate
-from gauge_mc.run.log import LOG, LogEntry, LogTail, RunLog
+from gauge_mc.run.log import LOG, LogTail, RunLog
 from gauge_mc.run.measure import measure
 from tests.calls import TINY, call, make_run
 from tests.run.sessions import written
@@ -29,22 +29,6 @@ def entries(folder):
 
 def events(folder):
     return [one.event for one in entries(folder)]
-
-
-def test_an_entry_is_a_line_of_json(tmp_path):
-    log, tail = RunLog(tmp_path), LogTail(tmp_path)
-    assert tail.new() == []
-    log.add("checkpoint", sweep=7, unknown=None)
-    log.caution("β is\nlarge", "two")
-    first, second, third = tail.new()
-    assert (first.level, first.event, first.fields) == ("info", "checkpoint", {"sweep": 7})
-    assert str(first).endswith(" checkpoint sweep=7")
-    assert (second.level, second.fields) == ("warning", {"message": "β is\nlarge"})
-    assert third.fields["message"] == "two"
-    assert len((tmp_path / LOG).read_bytes().splitlines()) == 3
-    assert tail.new() == []
-    log.add("end", ended="the time limit")
-    assert str(*tail.new()).endswith(" end ended='the time limit'")
 
 
 def test_every_torn_last_line_is_skipped_and_repaired(tmp_path):
@@ -67,29 +51,6 @@ def test_a_line_of_somebody_else_stays(tmp_path):
     lines = (tmp_path / LOG).read_bytes().splitlines()
     assert lines[:2] == [b"my notes", b"and more"]
     assert [one.event for one in LogTail(tmp_path).new()] == ["end"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [b"", b"[]", b"{}", b"null", b'{"time": 1, "level": "info"}', b"\xff", b"[" * 100000],
-    ids=repr,
-)
-def test_lines_that_are_no_entries_are_skipped(line):
-    assert LogEntry.read(line) is None
-
-
-def test_a_tail_reads_only_complete_lines_and_begins_again_in_a_new_file(tmp_path):
-    log, tail = RunLog(tmp_path), LogTail(tmp_path)
-    log.add("session")
-    with (tmp_path / LOG).open("ab") as file:
-        file.write(b'{"time": "now", "level": "info", ')
-        file.flush()
-        assert [one.event for one in tail.new()] == ["session"]
-        file.write(b'"event": "end"}\n')
-    assert [one.event for one in tail.new()] == ["end"]
-    (tmp_path / LOG).unlink()
-    log.add("session")
-    assert [one.event for one in tail.new()] == ["session"]
 
 
 def test_links_are_not_followed(tmp_path):
@@ -199,10 +160,7 @@ def test_measurements_on_a_run_are_logged_in_it(tmp_path, monkeypatch):
     measure(run, "plaquette", threads=1, backend="cpu", progress=False)
     first, last = entries(run)[before:]
     assert first.fields["observable"] == "plaquette"
-    assert (first.fields["table"], first.fields["configurations"]) == (
-        "plaquette_configs.csv",
-        3,
-    )
+    assert (first.fields["table"], first.fields["configurations"]) == ("plaquette_configs.csv", 3)
     assert (last.event, last.fields["ended"]) == ("end", "complete")
     measure(run, "plaquette", threads=1, backend="cpu", progress=False)  # nothing is left
     assert len(entries(run)) == before + 2

@@ -1,14 +1,11 @@
 """``gauge-mc measure`` as a user meets it."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import gauge_mc as package
 from gauge_mc.cli import app
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
@@ -20,9 +17,7 @@ from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.quantities.potential.loop_tables import read_loops, select_matrices
 from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
-from gauge_mc.registry import in_words
 from gauge_mc.run.measurement_table import number_in_name
-from gauge_mc.smearing import SMEARINGS
 from gauge_mc.smearing.kinds import Ape
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
@@ -44,7 +39,6 @@ def generate(path, configs=4, lattice="4x4x4x6", group="su2", *words):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run of four configurations, and another on another lattice."""
     folder = tmp_path_factory.mktemp("made")
     generate(folder / "runs" / "one")
     generate(folder / "runs" / "other", configs=1, lattice="4x4x4x4")
@@ -53,7 +47,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
-    """A copy of the runs, in which the test works."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -216,44 +209,6 @@ def test_other_parameters_are_refused_by_name(run, words, sentence):
 
 
 @pytest.mark.slow
-def test_an_empty_table_is_begun_anew(run):
-    """As a measurement leaves it that is refused after it has begun."""
-    call("measure", "wilson-loops", run, *FEW, "--quiet")
-    path = run / "wilson_loops.csv"
-    whole = path.read_text()
-    lines = [line for line in whole.splitlines(keepends=True) if not line[0].isdigit()]
-    path.write_text("".join(lines[:-1]))  # without the checksum
-    before = path.read_bytes()
-    with pytest.raises(UsageError, match=r"has observable = wilson_loops, not polyakov"):
-        call("measure", "polyakov", run, "--output", path)
-    assert path.read_bytes() == before
-    call("measure", "wilson-loops", run, *FEW, "--iterations", "2", "--quiet")
-    assert read_table(path).header["iterations"] == "2"
-    path.unlink()
-    call("measure", "wilson-loops", run, *FEW, "--quiet")
-    assert path.read_text() == whole
-
-
-@pytest.mark.slow
-def test_tables_of_earlier_versions_have_all_orderings(run):
-    """Their headers do not say so."""
-    how = ("--off-axis", "--iterations", "0", "--t-max", "1", "--quiet")
-    call("measure", "wilson-loops", run, *how)
-    path = run / "wilson_loops.csv"
-    whole = path.read_text()
-    lines = whole.splitlines(keepends=True)
-    older = [line for line in lines[:-1] if not line.startswith("# orderings")]
-    assert len(older) == len(lines) - 2  # nor did they have a checksum
-    path.write_text("".join(older))
-    with pytest.raises(UsageError, match="orderings = all orders of the links of a step, not"):
-        call("measure", "wilson-loops", run, *how, "--orderings", "blocks")
-    generate(run, configs=5)
-    call("measure", "wilson-loops", run, *how)
-    assert path.read_text().startswith("".join(older))
-    assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
-
-
-@pytest.mark.slow
 def test_loops_between_levels_along_the_way(folder):
     """They are those of the configurations, and their table tells a fit and verify all it needs."""
     run = folder / "along"
@@ -339,35 +294,9 @@ def test_a_configuration_of_another_lattice(run, folder):
         (("wilson-loops", "no"), "no cannot be read"),
         (("wilson-loops", "runs/one/none"), "none cannot be read"),
         (("wilson-loops", "."), "There is no run in"),
-        (("wilson-loops", "runs/one", "--r-max", "3"), "between 1 and 2, half the lattice"),
         (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
-        (
-            ("wilson-loops", "runs/one", "--smear", "rice"),
-            f"choose {in_words([*SMEARINGS, 'none'], 'or')}",
-        ),
         (("wilson-loops", "runs/one", "--temporal", "hyb2"), "did you mean 'hyp2'"),
-        (
-            ("wilson-loops", "runs/one", "--smear", "ape:0.2x2", "--smear", "hyp", "--dims", "4"),
-            "--dims is for one --smear without parameters",
-        ),
-        (
-            ("wilson-loops", "runs/one", "--smear", "ape:0.2x2", "--iterations", "0,3"),
-            "There are 2 smearing iterations in all",
-        ),
-        (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
         (("wilson-loops", "runs/one", "--weight", "-1"), "--weight is -1; give a number from 0 to"),
-        (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
-        (
-            ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),
-            "--dims is not for --smear none",
-        ),
-        (("wilson-loops", "runs/one", "--devices", "cpu:0"), "N in cpu:N must lie between 1 and"),
-        (("wilson-loops", "runs/one", "--devices", "2"), "not possible with --backend cpu"),
-        (
-            ("wilson-loops", "runs/one", "--precision", "half"),
-            "no precision 'half'; choose single or double",
-        ),
-        (("wilson-loops", "runs/one", "--output", "no/x.csv"), "no folder no"),
         (("wilson-loops", "runs/one", "--output", "runs/one/plaquette.csv"), "has observable"),
         (
             ("plaquette", "runs/one", "--t-max", "4"),
@@ -386,34 +315,6 @@ def test_a_run_without_configurations(run):
         path.unlink()
     with pytest.raises(GaugeError, match="has no configurations yet"):
         call("measure", "wilson-loops", run)
-
-
-def test_configurations_must_have_different_numbers(run, folder):
-    shutil.copy(run / "configs" / "0000006.lime", "b6")
-    with pytest.raises(UsageError, match="both have the number 6"):
-        call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")
-
-
-@pytest.mark.slow
-def test_one_process_at_a_time(run):
-    """As whole processes, since locks are theirs."""
-    environment = {"PYTHONPATH": str(Path(package.__file__).parent.parent), "PATH": "/usr/bin:/bin"}
-    program = (
-        "import sys; from pathlib import Path; from gauge_mc.run.lock import RunLock; "
-        "lock = RunLock(Path(sys.argv[1])); print('locked', flush=True); sys.stdin.read()"
-    )
-    lock = run / ".wilson_loops.csv.lock"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, lock],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-    ) as other:
-        other.stdout.readline()
-        with pytest.raises(GaugeError, match="in use by another process"):
-            call("measure", "wilson-loops", run, *FEW)
-        other.stdin.close()
-    call("measure", "wilson-loops", run, *FEW, "--quiet")
 
 
 def unrecorded(path):

@@ -10,13 +10,11 @@ from gauge_mc.actions.loops import Wilson
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
-from gauge_mc.options import Option
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import MAX_CARD, read_card
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, parse_duration
-from gauge_mc.scans.request import ScanRequest
 
 
 def card(tmp_path, text):
@@ -27,8 +25,6 @@ def card(tmp_path, text):
 
 @pytest.fixture
 def another_action():
-    """The name of an action that a program has registered."""
-
     class Another(Wilson):
         name = "another"
 
@@ -70,51 +66,10 @@ def test_card_round_trip(tmp_path, another_action):
     assert Parameters.from_values(card(tmp_path, parameters.to_toml())) == parameters
 
 
-@pytest.fixture
-def two_defaults():
-    """Two actions that have an option ``rho`` with different defaults."""
-    rho = Option("rho", float, "Weight.", least=0.0, most=9.0, usual=0.25, symbol="ρ")
-
-    class Light(Wilson):
-        name = "light"
-        options = (*Wilson.options, rho)
-
-    class Heavy(Wilson):
-        name = "heavy"
-        options = (*Wilson.options, dataclasses.replace(rho, usual=4.0))
-
-    for kind in (Light, Heavy):
-        ACTIONS.register(kind())
-    yield
-    for kind in (Light, Heavy):
-        ACTIONS.remove(kind.name)
-
-
-def test_two_actions_may_have_an_option_with_different_defaults(two_defaults, tmp_path):
-    (rho,) = (one for one in known_options().values() if one.name == "rho")
-    assert (rho.usual, rho.default) == (None, "its own for each")
-    assert rho.help.endswith("For heavy and light.")
-    for name, usual in (("light", 0.25), ("heavy", 4.0)):
-        parameters = Parameters.from_values({"action": name})
-        assert parameters.action.values["rho"] == usual
-        assert Parameters.from_values(card(tmp_path, parameters.to_toml())) == parameters
-        other = Parameters.from_values({"action": name, "rho": 1.5})
-        assert other.action.values["rho"] == 1.5
-        assert "rho1.5" in other.name
-        request = ScanRequest.of({"action": name, "rho": "1.5,2.5", "beta": "2.4"})
-        assert [one.action.values["rho"] for one in request.scan().points()] == [1.5, 2.5]
-    with pytest.raises(UsageError, match="--rho is not an option of the action wilson, but of"):
-        Parameters.from_values({"rho": 1.5})
-
-
 def test_defaults_depend_on_the_group():
     assert Parameters.from_values({}).beta == 2.5
     assert Parameters.from_values({"group": "su3"}).beta == 6.0
     assert Parameters.from_values({"group": "su3", "beta": 5}).beta == 5.0
-
-
-def test_the_default_precision_is_one_with_which_the_algorithm_works():
-    assert Parameters.from_values({"algorithm": "hmc"}).precision == "single"
 
 
 def test_what_goes_on_keeps_its_parameters_and_may_have_other_configs():

@@ -20,7 +20,6 @@ OBSERVABLES = dict.fromkeys((Measurement("plaquette"), Measurement("polyakov", 2
 
 
 def written(tmp_path, seed, samples=1000):
-    """Return a run with a plaquette of variance 1 and tau_int = 5."""
     series = autoregressive(np.random.default_rng(seed), samples, 1, RHO)[:, 0]
     rows = [(n + 101, one, one, one) for n, one in enumerate(series.tolist())]
     names = ("sweep", "plaquette", "spatial", "temporal")

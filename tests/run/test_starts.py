@@ -8,7 +8,6 @@ import pytest
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import SampledChain, agreement
-from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -34,23 +33,6 @@ TINY = {
 
 def of(values, every=1, first=1):
     return SampledChain(first + every * np.arange(len(values)), np.asarray(values, dtype=float))
-
-
-@pytest.mark.parametrize("start", ["cold", "hot"])
-def test_a_run_prepares_the_kernels_that_it_needs_and_no_reader(start, tmp_path, monkeypatch):
-    """The reader of files takes long to compile."""
-    prepared, loaded = set(), set()
-    for name, found in (("compile", prepared), ("kernel", loaded)):
-        original = getattr(CpuDevice, name)
-
-        def noted(device, kernel, variant, original=original, found=found):
-            found.add(kernel.name)
-            return original(device, kernel, variant)
-
-        monkeypatch.setattr(CpuDevice, name, noted)
-    gauge_mc.generate(**{**TINY, "configs": 1}, start=start, output=tmp_path / "run")
-    assert loaded <= prepared
-    assert prepared & {"cold", "hot", "read_links"} == {start}
 
 
 @pytest.mark.slow
@@ -155,14 +137,6 @@ def test_starts_of_a_list_may_be_files(tmp_path, monkeypatch):
     assert start_of_chain(f"{a},hot", 1) == f"{a},hot"
     said, code = call("generate", "--start", "c,hot", "--chains", "2", "--output", "x")
     assert (code, f"There is no start file {tmp_path / 'c'};" in said) == (2, True), said
-
-
-def test_one_chain_has_one_start(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for more in ((), ("--chains", "1"), ("--dry-run",)):
-        said, code = call("generate", "--start", "hot,cold", "--output", "x", *more)
-        assert (code, "add --chains 2" in said) == (2, True), said
-    assert not [*tmp_path.iterdir()]
 
 
 def write_pair(folder, shift=0.0, samples=400):

@@ -34,7 +34,6 @@ def runs(tmp_path_factory):
 
 @pytest.fixture
 def copy(runs, tmp_path):
-    """A copy of the runs that a test may change."""
     return shutil.copytree(runs, tmp_path / "runs")
 
 

@@ -75,8 +75,3 @@ def test_the_tail_of_a_slow_mode_is_added_to_errors(run, rng):
 def test_a_tail_needs_a_time(run, tau):
     shown, code = call("status", run.path, "--tau-exp", tau)
     assert (code, "--tau-exp" in shown) == (2, True), shown
-
-
-def test_a_tail_is_for_runs(root):
-    shown, code = call("status", root / "tests" / "pins" / "scan", "--tau-exp", "10")
-    assert (code, "name a run of" in shown) == (2, True), shown

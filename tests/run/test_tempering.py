@@ -15,7 +15,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.chain import check_ladder
-from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
+from gauge_mc.run.checkpoint import load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together
 from gauge_mc.run.parameters import Parameters
@@ -133,7 +133,6 @@ def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device, v
 
 
 def check_resumed(tmp_path, best_device, values):
-    """Stop and resume the runs of a ladder in several places."""
     runs = ladder(**values)
     assert carry_out(tmp_path / "whole", runs, best_device) is None
     expected = found_in(tmp_path / "whole")
@@ -154,21 +153,6 @@ def test_results_depend_neither_on_threads_nor_on_groups_of_trajectories(tmp_pat
     assert found_in(tmp_path / "divided", 4) == expected
     carry_out(tmp_path / "threads", runs, CpuDevice(threads=3))
     assert found_in(tmp_path / "threads", 4) == expected
-
-
-@pytest.mark.longer
-def test_tempering_changes_what_runs_are(tmp_path, best_device):
-    runs = ladder()
-    carry_out(tmp_path / "tempered", runs, best_device)
-    alone = [dataclasses.replace(one, tempering=False) for one in runs]
-    carry_out(tmp_path / "alone", alone, best_device)
-    pairs = zip(found_in(tmp_path / "tempered"), found_in(tmp_path / "alone"), strict=True)
-    for one, other in pairs:
-        names = one.keys() & other.keys() - {"checkpoint"}
-        assert all(one[name] != other[name] for name in names if name.startswith("0000009"))
-    header = read_table(tmp_path / "tempered" / "0" / "plaquette.csv").header
-    assert (header["tempering"], header["exchange_every"]) == ("True", "1")
-    assert "tempering" not in read_table(tmp_path / "alone" / "0" / "plaquette.csv").header
 
 
 def killed(number, requests):
@@ -204,21 +188,6 @@ def requests_in(path, **how):
     values = {"backend": "cpu", "threads": 1, "checkpoint_every": 0, **how}
     runs = ladder(thermalize=1, separation=1)
     return [one.values() | values | {"output": str(path / str(n))} for n, one in enumerate(runs)]
-
-
-@pytest.mark.slow
-def test_killed_while_checkpoints_are_written_runs_are_the_same(tmp_path):
-    """Kills come between the first, and between the second checkpoints of the three runs."""
-    generate_together(requests_in(tmp_path / "whole"))
-    expected = found_in(tmp_path / "whole")
-    for number, sweeps in ((5, {0, None}), (11, {0, 1})):
-        path = tmp_path / str(number)
-        assert killed(number, requests_in(path))
-        left = [Run(path / str(n)).checkpoint for n in range(3)]
-        assert {read_state(one).sweep if one.exists() else None for one in left} == sweeps
-        generate_together(requests_in(path))
-        assert found_in(path) == expected
-        assert not [*path.rglob(PREVIOUS)]
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from gauge_mc.fits import FitResult
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo
 from gauge_mc.inspection.status import RunStatus, ScanStatus
-from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.drawing import find_plot
 
 pytestmark = pytest.mark.kernels
@@ -58,7 +57,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def copy(made, tmp_path):
-    """A copy of the run without a lock, in a folder of runs."""
     shutil.copytree(made[0].path, tmp_path / "runs" / "one")
     (tmp_path / "runs" / "one" / "lock").unlink()
     return tmp_path / "runs" / "one"
@@ -79,14 +77,6 @@ def test_a_view_reads_what_the_run_has_written(made):
     assert view.averages == result.averages
     assert view.averages["plaquette"].value == view["plaquette"]["plaquette"].mean()
     assert Path(view) == result.path
-
-
-def test_a_notebook_shows_the_averages_of_a_run(made):
-    shown = made[0]._repr_html_()
-    assert shown.startswith(f"&lt;Run {made[0].path}: complete, 14 of 14 updates&gt;<table>")
-    for label, found in made[0].averages.items():
-        assert f"<td>{label}</td><td>{found}</td>" in shown
-    assert shown.count("<tr>") == 1 + 5
 
 
 @pytest.mark.slow
@@ -210,22 +200,6 @@ def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.first_quick
-@pytest.mark.parametrize(
-    ("what", "more", "sentence"),
-    [
-        ("histroy", {}, r"There is no plot 'histroy'; did you mean 'history'\?"),
-        ("history", {"skp": 3}, r"--skp is not an option of plot history; did you mean '--skip'\?"),
-        ("history", {"skip": "3"}, "--skip is '3'; give a whole number"),
-        ("history", {"run": "nothing"}, "There is no run nothing"),
-        ("history", {"output": "a.gif"}, "a.gif has an unknown format"),
-    ],
-)
-def test_a_plot_of_something_else_is_refused(made, what, more, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        plot(what, **{"run": made[0], **more})
-
-
 @pytest.mark.slow
 def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     run = made[0]
@@ -247,30 +221,3 @@ def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     assert isinstance(scan, ScanStatus)
     assert isinstance(facts, ScanInfo)
     assert facts.grids[0].beta == (2.5,)
-
-
-class Blank(Plot):
-    name, summary = "blank", "nothing"
-
-    def draw(self, runs, file, **options):
-        return []
-
-
-def test_a_plot_of_another_package_gets_options_that_are_known_and_must_draw_a_figure(made):
-    PLOTS.register(Blank())
-    try:
-        with pytest.raises(UsageError, match="--skip is not an option of plot blank"):
-            plot("blank", made[0], skip=3)
-        with pytest.raises(GaugeError, match="The plot blank draws 0 figures, instead of one"):
-            plot("blank", made[0])
-    finally:
-        PLOTS.remove("blank")
-
-
-def test_a_run_says_over_what_one_can_iterate(copy):
-    run = open_run(copy)
-    with pytest.raises(TypeError, match=r"iterate over run\.tables, run\.fits or"):
-        list(run)
-    assert "plaquette" in run
-    assert "wilson-loops" not in run
-    assert 3 not in run

@@ -22,7 +22,6 @@ def written(path):
 
 
 def rows(path):
-    """Read a scan's table by beta and lattice."""
     columns = read_table(path / "scan.csv", text=("lattice",)).columns
     records = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     return {(float(one["beta"]), str(one["lattice"])): one for one in records}

@@ -8,10 +8,9 @@ from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 from tests.scans.commands import SMALL, scan, written
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sketched")]
 
 
-@pytest.mark.slow
 def test_points_differ_in_the_anisotropy(folder):
     """Every run writes what it writes alone, and averages are by anisotropy."""
     words = ("--lattice", "4x4x4x4", *SMALL, "--output", "s")
@@ -35,7 +34,6 @@ def test_points_differ_in_the_anisotropy(folder):
     assert code == 0, said
 
 
-@pytest.mark.slow
 def test_a_scan_is_enlarged_by_an_anisotropy(folder):
     words = ("--lattice", "4x4x4x2", *SMALL, "--output", "s")
     scan("--beta", "2.0", *words)
@@ -44,10 +42,3 @@ def test_a_scan_is_enlarged_by_an_anisotropy(folder):
     assert [one.point.action.anisotropy for one in Scan.read(folder / "s").members()] == [1.0, 1.5]
     scan("--output", "s")
     assert len(Scan.read(folder / "s").members()) == 2
-
-
-def test_bad_anisotropies_are_refused(folder):
-    shown = scan("--beta", "2", "--anisotropy", "2:1:1", "--output", "s", expect=2)
-    assert "anisotropy: in 2:1:1 the last number must not be below the first." in shown
-    shown = scan("--beta", "2", "--anisotropy", "1000", "--output", "s", expect=2)
-    assert "give a number from 0.01 to 100" in shown

@@ -14,18 +14,15 @@ from gauge_mc.scans import forecast as module
 from gauge_mc.scans.forecast import forecast
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
-from tests.calls import call, call_apart, make_run
+from tests.calls import call_apart, make_run
 
 pytestmark = pytest.mark.kernels
 
 LENGTH = {"thermalize": 2, "configs": 4, "separation": 3, "measure": "plaquette"}
-WORDS = [word for name, value in LENGTH.items() for word in (f"--{name}", value)]
-GRID = ("--beta", "2.3,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--backend", "cpu")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder to work in, and trials that take next to no time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(of_runs, "TEST_SECONDS", 0.01)
     return tmp_path
@@ -33,7 +30,6 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def begun(folder):
-    """A scan with one complete run."""
     scan = Scan(folder / "s", Parameters(lattice="4x4x4x4", **LENGTH)).enlarged(
         (2.3, 2.4), chains=2
     )
@@ -49,7 +45,6 @@ def asked(**values):
 
 
 def state(folder):
-    """Everything in a folder with its time."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
@@ -89,15 +84,6 @@ def test_the_disk_space_is_that_of_the_runs(begun, folder):
     # A checkpoint exists twice while it is replaced; headers and run.toml take some kB.
     assert 3 * (taken + checkpoint) == pytest.approx(found.disk_bytes, abs=3 * 20_000)
     assert found.disk_bytes == sum(one.disk_bytes for one in found.points)
-
-
-@pytest.mark.slow
-def test_a_complete_scan_needs_nothing(begun):
-    for member in begun.members():
-        make_run(member.run.path, **member.parameters.values())
-    found = forecast(asked())
-    assert (found.seconds, found.disk_bytes, found.batches, found.refusals) == (0, 0, [], [])
-    assert "none is left" in call("scan", "--output", "s", "--dry-run", "--backend", "cpu")[0]
 
 
 def refused():
@@ -156,21 +142,3 @@ def test_too_little_room_would_be_refused(begun, monkeypatch, what, words):
     (reason,) = refused()
     assert words in reason
     assert "1.0 kB are free" in reason
-
-
-@pytest.mark.slow
-def test_the_command(folder):
-    shown, code = call("scan", *GRID, *WORDS, "--output", "s", "--dry-run")
-    assert code == 0
-    assert "s begins, 0 of 4 runs complete" in shown
-    assert "nothing was written" in shown
-    assert shown.count("0 of 2") == 2
-    assert "runs that are updated together" in shown
-    assert list(folder.iterdir()) == []
-    said = call("scan", *GRID, "--dry-run", "--collect")[0]
-    assert "--dry-run cannot be combined with --collect" in said
-    assert call("scan", "--dry-run", "--beta", "2.4:2.2:0.1")[1] == 2
-    (folder / "other").mkdir()
-    (folder / "other" / "file").touch()
-    shown, code = call("scan", *GRID, "--output", "other", "--dry-run")
-    assert ("is not empty" in shown, code) == (True, 2)

@@ -10,7 +10,6 @@ SMALL, LARGE = Lattice(4, 4, 4, 2), Lattice(4, 4, 4, 4)
 
 
 def scan(folder, chains=3):
-    """Return a scan of two couplings on two lattices."""
     shared = Parameters(thermalize=5, configs=1, separation=1)
     return Scan(folder / "s", shared).enlarged((2.3, 2.4), (SMALL, LARGE), chains)
 
@@ -26,15 +25,6 @@ def test_batches_have_one_lattice_and_at_most_the_sites_that_keep_a_device_busy(
     assert all(len({member.parameters.lattice for member in batch}) == 1 for batch in batches)
     packed = [name for batch in names(batches) for name in batch]
     assert sorted(packed) == sorted(member.name for member in members)
-
-
-def test_lattices_that_keep_a_device_busy_are_alone(tmp_path):
-    assert [len(batch) for batch in pack(scan(tmp_path).members(), 1, 3)] == [1] * 12
-
-
-def test_all_slots_get_work(tmp_path):
-    batches = pack(scan(tmp_path).members(), 10**9, 4)
-    assert [len(batch) for batch in batches] == [2, 2, 2, 2, 2, 2]
 
 
 def test_only_runs_after_the_same_update_are_packed(tmp_path, best_device):

@@ -7,33 +7,9 @@ import sys
 
 import pytest
 
-from gauge_mc.devices import DeviceChoice
-from gauge_mc.errors import INTERRUPTED, UsageError
-from gauge_mc.scans.pool import PARENT, make_slots
-from tests.calls import call
+from gauge_mc.errors import INTERRUPTED
+from gauge_mc.scans.pool import PARENT
 from tests.patience import PATIENCE
-
-
-def test_slots():
-    cores = len(os.sched_getaffinity(0))
-    assert len(make_slots([DeviceChoice("cpu")])) == cores
-    half = make_slots([DeviceChoice("cpu", threads=2)], 3)
-    assert [slot.name for slot in half] == ["CPU (1)", "CPU (2)", "CPU (3)"]
-    assert {slot.values for slot in half} == {(("backend", "cpu"), ("threads", 2))}
-    (all_cores,) = make_slots([DeviceChoice("cpu")], 1)
-    assert all_cores.values[-1] == ("threads", cores)
-    shown = " ".join(call("scan", "--help")[0].replace("│", " ").split())
-    assert "[default: 1; with --per-device K, 1/K of the cores; with --submit" in shown
-    gpus = make_slots([DeviceChoice("cuda", 0), DeviceChoice("cuda", 3)], 2)
-    assert [slot.name for slot in gpus] == ["GPU 0 (1)", "GPU 3 (1)", "GPU 0 (2)", "GPU 3 (2)"]
-    assert [slot.values for slot in gpus[:2]] == [(("devices", "0,"),), (("devices", "3,"),)]
-
-
-def test_slots_that_are_not_possible():
-    with pytest.raises(UsageError, match="--per-device must lie between 1 and 1024, not 0"):
-        make_slots([DeviceChoice("cpu")], 0)
-    with pytest.raises(UsageError, match="choose --per-device N to carry out runs in N"):
-        make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])
 
 
 @pytest.mark.slow

@@ -82,7 +82,6 @@ def output(*command):
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    """A Slurm of one node, in a folder of its own."""
     folder = tmp_path_factory.mktemp("slurm")
     for name in ("state", "spool"):
         (folder / name).mkdir()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.quantities.transition.thermal_runs import missing_couplings, rounded
+from gauge_mc.quantities.transition.thermal_runs import missing_couplings
 from gauge_mc.scans.scan import Scan
 from tests.quantities.transition.analysis.synthetic import CENTRE, LATTICES, two_phase_volume
 from tests.scans.commands import SMALL, scan
@@ -41,11 +41,6 @@ def test_gaps_between_histograms_are_filled_first():
     assert max(np.diff([5.41, *found, 5.56])) < 2.5 * WIDTH
     (found,) = missing(5.40, 5.40 + 5.6 * WIDTH)[:1]
     assert 5.40 < found < 5.40 + 5.6 * WIDTH
-
-
-def test_couplings_have_few_digits():
-    assert rounded(5.694231, 0.0219) == 5.694
-    assert rounded(2.2948, 0.3) == 2.29
 
 
 @pytest.mark.slow

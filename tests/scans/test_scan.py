@@ -23,7 +23,7 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.request import ScanRequest
-from gauge_mc.scans.scan import Scan, newest_scan
+from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 from tests.patience import PATIENCE, wait_for
 from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
@@ -33,35 +33,23 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
     ("words", "sentence"),
     [
         (("--beta", "2.2:2.8:0"), "the step must be a positive number"),
-        (("--beta", "2.2:2.8:-0.1"), "the step must be a positive number"),
         (("--beta", "2.8:2.2:0.1"), "must not be below the first"),
         (("--beta", "2.2:2.8:0.25"), "is not a multiple of the step"),
         (("--beta", "2.2:2.8"), "FIRST:LAST:STEP"),
         (("--beta", "2:3:1e-9"), "more than 10000"),
         (("--beta", "2.2,"), "must consist of numbers"),
-        (("--beta", ""), "must consist of numbers"),
-        (("--beta", "nan"), "must consist of numbers"),
         (("--beta", "1e999999999"), "must consist of numbers"),
         (("--beta", "2.0000000000001"), "12 digits"),
         (("--lattice", "4x5"), "does not have the form"),
-        (("--lattice", "5"), "even"),
         (("--chains", "0"), "chains must be at least 1"),
         (("--chains", "10001"), "1 to 10000 runs"),
-        (("--group", "zu8"), "group: There is no group 'zu8'; did you mean"),
         (
             ("--seed", str(2**63 - 1), "--chains", "2"),
             "--seed is 9223372036854775808; give a whole number",
         ),
-        (("--separation", "0"), "--separation is 0; give a whole number from 1"),
-        (("--per-device", "0"), "--per-device must lie between 1"),
-        (("--devices", "cpu:2"), "--per-device"),
-        (("--submit-option", "time=1"), "only with --submit"),
         (("--submit", "pbx"), "did you mean 'pbs'"),
         (("--submit", "slurm", "--submit-option", "ncpus=2"), "ncpus is an option of PBS and not"),
-        (("--submit", "slurm", "--submit-option", "time=soon"), "time=soon"),
-        (("--submit", "slurm", "--submit-option", "=3"), "KEY=VALUE"),
         (("--submit", "slurm", "--per-device", "2"), "each job carries out one run"),
-        (("--submit", "slurm", "--skip", "3"), "--skip cannot be combined with --submit"),
         (("--collect",), "no scan in new"),
         (("--card", "none.toml"), "No such file"),
     ],
@@ -184,24 +172,6 @@ def test_lowering_the_configs_of_a_scan_completes_its_runs(folder):
 
 
 @pytest.mark.slow
-def test_default_names_tell_what_runs_share(folder, monkeypatch):
-    make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
-    words = ("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
-    shown = scan(*words, "--format", "none")
-    assert f"runs/scan_su2_b2.2_{A}_double_seed5 begins, 0 of 1 runs complete" in shown
-    assert newest_scan().path == Path(f"runs/scan_su2_b2.2_{A}_double_seed5")
-    call("plot", "scan", "--output", "scan.svg")
-    assert (folder / "scan.svg").exists()
-    scan("--precision", "double", "--seed", 5, "--configs", 2, "--backend", "cpu")
-    assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
-    assert not list(newest_scan().path.glob("*/configs/*"))
-    refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
-    assert "can be increased, or decreased to 2, but not to 1" in refusal
-    assert "Only one scan can be drawn at a time" in call("plot", "scan", "one", "one")[0]
-    assert "no scan in one" in call("plot", "scan", "one")[0]
-
-
-@pytest.mark.slow
 def test_a_scan_from_beginning_to_end(folder, sketched):
     grid = ("--beta", "2.2:2.3:0.1", "--lattice", A, "--chains", 2)
     shown = scan(*grid, "--output", "s", *SMALL)
@@ -237,28 +207,6 @@ def test_a_scan_from_beginning_to_end(folder, sketched):
     assert list(rows(folder / "s")) == [(2.2, str(A)), (2.3, str(A)), (2.4, str(B))]
     refusal = scan("--output", "s", "--precision", "double", "--thermalize", 6, expect=2)
     assert "precision = single, not double; thermalize = 5, not 6" in refusal
-
-
-@pytest.mark.slow
-def test_runs_that_ranges_have_in_common_are_taken_once(folder):
-    ranges = ("--beta", "2.2:2.3:0.1,2.3:2.4:0.1", "--lattice", f"{A},{A}", "--output", "s")
-    assert "s begins, 0 of 3 runs complete" in scan(*ranges, *SMALL)
-    before = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
-    assert len(before) == 3 * 2
-    shown = scan("--beta", "2.3:2.5:0.1,2.40", *ranges[2:], "--backend", "cpu")
-    assert "s continues, 3 of 4 runs complete" in shown
-    after = {item: item.stat().st_mtime_ns for item in folder.glob("s/*/*.csv")}
-    assert before.items() <= after.items()
-    assert len(after) == 4 * 2
-    assert list(rows(folder / "s")) == [(beta, str(A)) for beta in (2.2, 2.3, 2.4, 2.5)]
-    records = [tomllib.loads(path.read_text()) for path in folder.glob("s/*/run.toml")]
-    assert sorted((one["beta"], one["seed"]) for one in records) == [
-        (2.2, 1),
-        (2.3, 2),
-        (2.4, 3),
-        (2.5, 4),
-    ]
-    assert [one["chains"] for one in rows(folder / "s").values()] == [1, 1, 1, 1]
 
 
 @pytest.mark.slow

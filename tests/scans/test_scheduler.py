@@ -11,17 +11,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gauge_mc.actions import parse
-from gauge_mc.inspection.status import scan_status
-from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, parse_duration
 from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import SECONDS_TO_STOP, Scheduler
-from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
-from gauge_mc.scans.grid import Point
+from gauge_mc.scans.display import ProgressDisplay, Tally
 from gauge_mc.scans.ladders import pack
 from gauge_mc.scans.pool import Pool, Slot
 from gauge_mc.scans.scan import Member, Scan
@@ -56,33 +52,6 @@ def work(folder):
     return carry_out
 
 
-def test_children_are_given_the_parameters_of_their_runs_largest_lattice_first(work):
-    _, lines, _ = work(checkpoint_every=3.0)
-    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
-    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
-    seeds = [int(re.search(r"--seed=(\d+)", line)[1]) for line in lines]
-    assert sorted(seeds) == [1, 2, 3, 4]
-    for line in lines:
-        assert "--checkpoint-every=3.0" in line
-        assert line.endswith(" --backend=cpu")
-        assert "--time-limit" not in line
-
-
-def test_updates_that_killed_processes_had_done_are_counted(folder):
-    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
-    members = there.members()
-    for member, sweep in zip(members, (1, 4), strict=True):
-        with member.run.locked() as lock:
-            there.write()
-            member.run.write(member.parameters, [])
-            save(member.run.checkpoint, ChainState(0, 0, {}), [])
-            lock.record(replace(lock.holder, sweep=sweep))
-    words = "; at least 5 updates to be made again"
-    shown = display_module.opening(there, Tally(members), [Slot("CPU", ())])
-    assert f"0 of 2 runs complete{words}\n" in shown
-    assert scan_status(there).lines()["done"] == f"0% of the work{words}"
-
-
 def test_children_stop_before_the_scan_has_to(work):
     reason, lines, _ = work(time_limit=1000.0)
     assert len(lines) == 4
@@ -92,28 +61,12 @@ def test_children_stop_before_the_scan_has_to(work):
     assert reason == "the time limit"  # since the runs are not complete
 
 
-def test_no_child_is_started_when_there_is_a_reason_to_stop(work):
-    asked = []
-    reason, lines, _ = work(stop=lambda seconds: asked.append(seconds) or "SIGTERM")
-    assert (reason, lines, asked) == ("SIGTERM", [], [SECONDS_TO_STOP])
-
-
 def test_a_child_that_fails_is_named_with_what_it_said_last(work, monkeypatch):
     failing = "import sys; sys.exit('Traceback of something\\n\\ngauge-mc: No luck.')"
     monkeypatch.setattr("tests.scans.test_scheduler.NOTE", failing)
     _, _, scheduler = work()
     assert len(scheduler.failures) == 4
     assert set(scheduler.failures.values()) == {"No luck."}
-
-
-def test_runs_on_one_lattice_share_a_child(work, folder):
-    _, lines, _ = work(busy_sites=10**6, checkpoint_every=3.0)
-    names = [re.search(r"--output=\S*/(\S+)", line)[1] for line in lines]
-    assert names == [f"b{beta}_{lattice}_chain1" for lattice in (B, A) for beta in (2.3, 2.4)]
-    assert (folder / "batches").read_text().splitlines() == ["2"] * 2
-    for line in lines:
-        assert "--checkpoint-every=3.0" in line
-        assert line.endswith(" --backend=cpu")
 
 
 @pytest.mark.slow
@@ -143,7 +96,6 @@ class Running:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still."""
     now = [1000.0]
     monkeypatch.setattr(display_module.time, "monotonic", lambda: now[0])
     return now
@@ -182,49 +134,3 @@ def test_the_eta_of_a_scan_does_not_count_compilation(four, clock, monkeypatch):
     child.reports(250, 50.0)
     tally.look(child)
     assert tally.remaining([child]) == pytest.approx(2750 / (1250 / 30))
-
-
-def test_the_eta_of_a_scan_is_right_from_the_first_reports_on(four, clock):
-    """Reports are rare, and the processes of the slots do not begin at the same time."""
-    tally, members = four
-    first, second = Running(members[0]), Running(members[1], slot="GPU")
-    both = [first, second]
-    first.reports(1, 0.0)
-    clock[0] += 1.0
-    first.reports(51, 51.0)
-    tally.look(first)
-    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
-    clock[0] += 0.9  # and no newer report
-    tally.look(first)
-    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
-    second.reports(20, 20.0)
-    tally.look(second)
-    assert tally.remaining(both) == pytest.approx(3929 / (51 + 20))
-    assert tally.remaining([second]) == pytest.approx(3929 / 20)  # the other slot has no work left
-
-
-def test_plain_lines_say_that_no_run_updates_yet_and_nothing_later(folder, clock):
-    members = Scan(folder / "s", Parameters()).enlarged((2.3,), (A,)).members()
-    text, child = io.StringIO(), Running(*members)
-    display = ProgressDisplay(Tally(members), Console(file=text))
-    child.reports(0, 0.0)
-    for _ in range(20):
-        clock[0] += 1.0
-        display.refresh([child])
-    assert text.getvalue() == "kernels are being compiled or loaded ...\n"
-    child.reports(50, 5.0)
-    for _ in range(20):
-        clock[0] += 1.0
-        display.refresh([child])
-    assert len(text.getvalue().splitlines()) == 2
-    assert "0 of 1 runs complete, 1 running  ETA " in text.getvalue()
-
-
-def test_lines_are_named_after_the_point():
-    row = {"chains": 1, "sweeps": 5, "plaquette": 0.5, "plaquette_error": 0.01}
-    words = point_words(Point(2.4, A, parse("wilson")), row, 2)
-    assert words.startswith(f"beta = 2.4 on {A}: ")
-    assert words.endswith("  (1 of 2 chains)")
-    words = point_words(Point(2.4, A, parse("wilson:anisotropy=1.5")), row, 1)
-    assert "chain" not in words
-    assert words.startswith(f"beta = 2.4, ξ₀ = 1.5 on {A}: ")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import runs_of
 from tests.calls import call, call_apart
 
-pytestmark = pytest.mark.slow  # they share a scan and three chains
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("here")]  # a scan and three chains
 
 HERE = ("--backend=cpu", "--threads=1")
 SMALL = ("--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--backend=cpu", "--threads=1")
@@ -42,7 +41,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
-    """A copy of them, which is the current folder."""
     shutil.copytree(made, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
 
@@ -51,7 +49,6 @@ def tables(name="plaquette_configs.csv"):
     return sorted(str(path.parent) for path in Path().rglob(name))
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -109,7 +106,6 @@ def test_other_commands_take_folders_of_configurations(folders):
     assert (runs["runs"], runs["configurations"]) == ([*map(str, CHAINS)], 0)
 
 
-@pytest.mark.usefixtures("here")
 def test_the_configurations_of_a_run_stand_for_it():
     configs = CHAINS[0] / "configs"
     for command in ("info", "verify"):
@@ -120,7 +116,6 @@ def test_the_configurations_of_a_run_stand_for_it():
     assert call("convert", configs, "--to=nersc", "--output=new")[1] == 0
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "numbers"),
     [
@@ -141,7 +136,6 @@ def test_stored_configurations_are_chosen(words, numbers):
         assert read_table(CHAINS[0] / "plaquette_configs.csv")["sweep"].tolist() == numbers
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("at", "more"), [("3:8:1", 3), ("4,8", 0)])
 def test_only_what_is_not_stored_is_made(at, more, monkeypatch):
     updates = []
@@ -157,7 +151,6 @@ def test_only_what_is_not_stored_is_made(at, more, monkeypatch):
     np.testing.assert_allclose(table["plaquette"], along["plaquette"][[n - 3 for n in numbers]])
 
 
-@pytest.mark.usefixtures("here")
 def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
     shutil.rmtree(CHAINS[0] / "configs")
     out, complaint, code = call_apart("measure", "plaquette", "runs", "--json", "--backend=cpu")
@@ -168,14 +161,6 @@ def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
     assert "1 of 3 ensembles could not be measured" in complaint
 
 
-@pytest.mark.usefixtures("here")
-def test_one_table_for_several_runs_is_refused():
-    sentence, code = call("measure", "plaquette", "runs", "--output=table.csv")
-    assert (code, tables(), Path("table.csv").exists()) == (2, [], False)
-    assert "--output names one table, but 3 ensembles are measured" in sentence
-
-
-@pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
     assert call("fit", "creutz")[1] == 0
@@ -189,13 +174,6 @@ def test_other_commands_take_all_chains_too():
     )
 
 
-@pytest.mark.usefixtures("here")
-def test_a_report_is_of_all_chains():
-    report = json.loads(call("report", "--json")[0])
-    assert report["runs"] == [*map(str, CHAINS)]
-
-
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("command", ["status", "info", "watch"])
 def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
     newest = "su2_b2.5_4x4x4x4_chain"
@@ -203,7 +181,6 @@ def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
     assert newest in call_apart(command, "--json")[0]
 
 
-@pytest.mark.usefixtures("here")
 def test_python_asks_for_one_of_the_chains():
     for function in (gauge_mc.open_run, lambda: gauge_mc.measure(None, "plaquette")):
         with pytest.raises(UsageError, match=r"one of 3 chains, .*chain1 to .*chain10; name one"):
@@ -214,7 +191,6 @@ def test_python_asks_for_one_of_the_chains():
         gauge_mc.fit("creutz", "runs")
 
 
-@pytest.mark.usefixtures("here")
 def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     toml = CHAINS[1] / "run.toml"
     toml.write_text(toml.read_text().replace("overrelax = 4", "overrelax = 3"))
@@ -223,32 +199,11 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     assert runs_of([Path("runs")]) == CHAINS
 
 
-@pytest.mark.usefixtures("here")
-def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
-    """The advice is carried out as it is printed, in the place where it was printed."""
-    kept_none = ("--format=none", "--configs=4", "--output=a run", "--quiet")
-    assert call("generate", *SMALL, *kept_none)[1] == 0
-    sentence, code = call("fit", "scale", "a run")
-    assert code == 1
-    command = sentence.partition("make one with `gauge-mc ")[2].rstrip("`.\n")
-    assert command == "measure flow 'a run' --at 4:10:2"
-    assert "repeat the command with --at 4:10:2" in call("measure", "flow", "a run")[0]
-    words = shlex.split(command)
-    assert call(*words, "--to=0.1", "--backend=cpu", "--quiet")[1] == 0
-    assert sorted({*read_table(Path("a run/flow_at.csv"))["sweep"].tolist()}) == [4, 6, 8, 10]
-    with pytest.raises(KeyError, match=r"measure\(run, 'wilson-loops', at='4:10:2'\)"):
-        gauge_mc.open_run("a run")["wilson-loops"]
-
-
-@pytest.mark.usefixtures("here")
 def test_what_is_wrong_with_every_run_is_said_once():
     said = call_apart("measure", "wilson-loops", "grid", "--r-max=9", "--backend=cpu")[1]
     first, last = said.splitlines()
     assert "--r-max is 9; on" in first
     assert re.fullmatch(r"gauge-mc: (\d) of \1 ensembles could not be measured; see above\.", last)
-
-
-IMPROVED = ("--action=symanzik", "--beta=1.4,1.5", "--format=none", "--configs=12")
 
 
 def test_a_scan_measures_the_loops_of_its_action():
@@ -261,17 +216,3 @@ def test_a_scan_measures_the_loops_of_its_action():
     only = Parameters.from_values({"measure": "polyakov:2", "action": "symanzik"})
     assert "with --measure plaquette:2,polyakov:2,rectangles:2" in str(lacking_action(only))
     assert lacking_action(Parameters.from_values({"measure": "none"})) is None
-
-
-@pytest.mark.usefixtures("here")
-def test_a_scan_without_the_loops_of_its_action_names_the_command_that_repeats_it():
-    words = ("scan", *SMALL, *IMPROVED, "--measure=polyakov", "--output=loops")
-    said = call(*words)[0]
-    needed = "--measure plaquette,polyakov,rectangles"
-    assert f"measure its loops as well, with {needed}" in said
-    sentence, code = call("fit", "transition", "loops")
-    assert code == 1
-    command = sentence.partition("in another folder: gauge-mc ")[2].rstrip(".\n")
-    assert command.endswith(f"{needed} --output loops_again")
-    assert call(*shlex.split(command), "--quiet")[1] == 0
-    assert call("fit", "transition", "loops_again")[1] == 0

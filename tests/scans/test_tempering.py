@@ -26,7 +26,6 @@ LADDER = ("--beta", "1.6:1.8:0.1", "--lattice", A, "--output", "s")
 
 
 def everything(path):
-    """Return what the runs of a scan have written."""
     return {one.parent.name: written(one.parent) for one in path.glob("*/run.toml")}
 
 

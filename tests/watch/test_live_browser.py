@@ -20,7 +20,7 @@ from tests.patience import PATIENCE, wait_for  # noqa: E402
 from tests.reports.test_browser import FOUND, SIZES, apart, drawn, painted  # noqa: E402
 from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
 
-pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there is no Chromium")]
 
 TABLE = "mine.csv"
 TITLE = "figcaption:has-text('(mine.csv)')"
@@ -37,7 +37,6 @@ def serving(run, port=0, token=None):
 
 @contextlib.contextmanager
 def opened(address, width=WIDTHS[0], **context):
-    """A page with what is wrong with it."""
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
@@ -52,7 +51,6 @@ def opened(address, width=WIDTHS[0], **context):
 
 
 def quick(monkeypatch):
-    """Look at the run all the time, also on a busy machine."""
     monkeypatch.setattr(module, "SECONDS", 0.05)
     monkeypatch.setattr(feed, "SHARE", 1)
 
@@ -93,7 +91,6 @@ def look(run, width):
         return count, live, filled, sizes, words, page.title(), wrong
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn_and_words_are_words(run, width):
     count, live, filled, (needed, there), words, title, wrong = apart(look, run, width)
@@ -143,7 +140,6 @@ def follow(run):
         return legend, after, kept, hidden, page.title(), wrong
 
 
-@pytest.mark.slow
 def test_the_page_follows_the_run_and_keeps_what_was_chosen(run):
     """Zoom, values below the cursor, hidden lines and the focus stay; new columns appear."""
     legend, after, kept, hidden, title, wrong = apart(follow, run)
@@ -196,7 +192,6 @@ def opened_again(page, address):
     other.close()
 
 
-@pytest.mark.slow
 def test_several_pages_follow_and_a_run_may_go_away(run):
     assert apart(end, run) == []
 
@@ -211,7 +206,6 @@ def from_the_beginning(path):
         return shown, page.locator("progress").get_attribute("value"), page.title(), wrong
 
 
-@pytest.mark.slow
 def test_the_page_shows_a_run_from_before_it_begins_until_it_has_ended(tmp_path, monkeypatch):
     quick(monkeypatch)
     path = tmp_path / "new"
@@ -243,7 +237,6 @@ def reconnect(run):
                 return canvases, page.locator("canvas").count(), lost, wrong
 
 
-@pytest.mark.slow
 def test_the_page_reconnects(run):
     before, after, lost, wrong = apart(reconnect, run)
     assert before == after == 6
@@ -256,28 +249,7 @@ def without_scripts(run):
         return words, page.locator("figure.chart svg:visible").count(), wrong
 
 
-@pytest.mark.slow
 def test_without_scripts_the_page_shows_the_run_as_it_is(run):
     words, shown, wrong = apart(without_scripts, run)
     assert "load it again" in words
     assert (shown, wrong) == (6, [])
-
-
-def keys(run):
-    with serving(run) as server, opened(server.address) as (page, _):
-        page.keyboard.press("Tab")
-        link = page.evaluate("document.activeElement.textContent")
-        page.keyboard.press("Enter")
-        first = page.evaluate("document.activeElement.id")
-        found = []
-        for _ in range(12):
-            page.keyboard.press("Tab")
-            found.append(page.evaluate("document.activeElement.className"))
-        return link, first, found
-
-
-@pytest.mark.slow
-def test_keys_lead_through_the_page(run):
-    link, first, found = apart(keys, run)
-    assert (link, first) == ("Skip to the content", "content")
-    assert found.count("live") >= 2

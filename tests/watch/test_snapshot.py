@@ -14,7 +14,6 @@ import pytest
 
 from gauge_mc import generate
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from gauge_mc.inspection.status import status
 from gauge_mc.run import session
@@ -23,7 +22,6 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.scan import Scan
-from gauge_mc.watch import snapshot as module
 from gauge_mc.watch.server import parts_of
 from gauge_mc.watch.snapshot import POINTS, Watcher
 from tests.calls import make_run
@@ -31,7 +29,6 @@ from tests.calls import make_run
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run whose algorithm has a table."""
     values = {
         "measure": ("plaquette", "wilson-loops:1:iterations=25"),
         "algorithm": "hmc",
@@ -78,12 +75,6 @@ def test_a_snapshot_has_what_status_says_and_all_that_is_measured(run):
     assert one.log[0].event == "session"
 
 
-def test_a_column_that_nobody_has_declared_is_shown(run):
-    values = table(run / "mine.csv", 7)
-    found = {one.table: one for one in Watcher(run).snapshot().runs[0].histories}
-    assert (found["mine.csv"].name, found["mine.csv"].values) == ("mine", tuple(values))
-
-
 def test_nothing_is_written(run):
     def files():
         return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in run.rglob("*")}
@@ -94,19 +85,6 @@ def test_nothing_is_written(run):
     watcher = Watcher(run)
     watcher.snapshot()
     assert files() == before
-
-
-def test_what_is_not_there_yet_is_waited_for(tmp_path):
-    watcher = Watcher(tmp_path / "later")
-    assert (watcher.snapshot().state, watcher.snapshot().over) == ("waiting", False)
-    make_run(tmp_path / "later", format="none")
-    assert watcher.snapshot().state == "complete"
-
-
-def test_a_file_is_refused(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="name the directory"):
-        Watcher(tmp_path / "file").snapshot()
 
 
 def test_a_run_at_work_is_followed(run):
@@ -156,27 +134,7 @@ def test_damage_is_a_warning(run, name):
     assert watcher.snapshot().runs[0].warnings != one.warnings
 
 
-def test_only_what_is_new_is_read_and_averaged(run, monkeypatch):
-    watcher, path, averaged = Watcher(run), run / "mine.csv", []
-    monkeypatch.setattr(module, "estimate", lambda v: averaged.append(v.size) or estimate(v))
-    monkeypatch.setattr(module, "thermalisation_of", lambda *a: averaged.clear() or NOTHING)
-    table(path, 1000)
-    assert found(watcher).measurements == 1000
-    assert 1000 in averaged
-    averaged.clear()
-    table(path, 10, 1001)  # in a file whose seal was removed
-    one = found(watcher)
-    assert (one.measurements, one.sweeps[-1] > 1000 - one.per_point, averaged) == (1010, True, [])
-    table(path, 200, 1011)
-    assert found(watcher).measurements == 1210
-    assert 1210 in averaged
-
-
-NOTHING = module.thermalisation_of(Path(), [])
-
-
 def found(watcher):
-    """The history of the table of the tests."""
     (one,) = watcher.snapshot().runs
     return next(series for series in one.histories if series.table == "mine.csv")
 
