@@ -49,13 +49,6 @@ def test_error_equals_pyerrors(pyerrors):
         assert ours.tau_int == pytest.approx(obs.e_tauint["chain"], rel=0.03)
 
 
-def test_autocovariance_equals_the_plain_sum():
-    x = np.random.default_rng(5).normal(size=101)
-    d = x - x.mean()
-    plain = [np.mean(d[: d.size - lag] * d[lag:]) for lag in range(51)]
-    np.testing.assert_allclose(autocovariance(x), plain, atol=1e-13)
-
-
 def test_several_chains_equal_pyerrors(pyerrors):
     chains = list(autoregressive(np.random.default_rng(4), 400, 3, 0.7).T)
     chains = [chain - chain.mean() + 0.5 for chain in chains]  # else it takes several means

@@ -56,16 +56,6 @@ def test_a_kernel_is_compiled_once_however_many_want_it(compilations):
     assert len(compilations) == 2
 
 
-def test_watchers_hear_of_kernels_that_are_compiled_and_not_of_those_that_are_kept(compilations):
-    names = []
-    with cache.watching(names.append):
-        for _ in range(2):
-            cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    cache.compiled(GOOD, SU3, ["c"], "", ".so")
-    assert names == [GOOD.name]
-    assert len(compilations) == 2
-
-
 def test_a_kernel_that_fails_is_left_for_the_next_to_try(compilations):
     for _ in range(2):
         with pytest.raises(GaugeError, match="failed"):
@@ -107,17 +97,6 @@ def test_a_copy_of_the_package_has_the_same_objects(root, tmp_path):
         found.append(kernels / Path(printed.strip()).name)
     assert found[0].name == found[1].name
     assert found[0].read_bytes() == found[1].read_bytes()
-
-
-def test_clearing_removes_everything(compilations):
-    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    files = [one for one in cache.cache_folder().rglob("*") if one.is_file()]
-    assert path in files
-    assert cache.clear_cache() == len(files)
-    assert not cache.cache_folder().exists()
-    assert cache.clear_cache() == 0
-    cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    assert len(compilations) == 2
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):

@@ -62,36 +62,6 @@ def recorded(driver, noted, others=0, fails=False, early=None):
     return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError, functions, early)
 
 
-def test_launches_are_recorded_by_the_second_call():
-    driver, noted = Driver(), []
-    call = recorded(driver, noted)
-    for _ in range(4):
-        call()
-    assert noted == ["event of 1", "launched", "event of 1", "recorded"]
-    assert driver.calls.count("cuGraphLaunch") == 3
-    assert (
-        driver.calls.count("cuStreamBeginCapture_v2") == driver.calls.count("cuGraphDestroy") == 1
-    )
-    del call
-    assert driver.calls[-1] == "cuGraphExecDestroy"
-
-
-def test_other_gpus_are_connected_with_the_first():
-    driver, noted = Driver(), []
-    call = recorded(driver, noted, others=2)
-    begin = ["event of 1", "2 waits for 1", "3 waits for 1"]
-    end = ["event of 2", "1 waits for 2", "event of 3", "1 waits for 3"]
-    call()
-    assert noted == [*begin, "launched", *end]
-    noted.clear()
-    call()
-    assert noted == [*begin, "recorded", *end]
-    noted.clear()
-    driver.failing = ("cuGraphLaunch",)
-    call()
-    assert noted == [*begin, "launched", *end]
-
-
 @pytest.mark.parametrize(
     "failing",
     [

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from gauge_mc.devices.cpu import device as cpu_device
-from gauge_mc.devices.cpu import device as pages
 from gauge_mc.devices.cpu import topology
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cpu.topology import Claim, Core, core_quota, in_order, read_cores
@@ -52,24 +51,6 @@ def numbers(cores):
 
 
 # Files of the system
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0\n", [0]), ("0-3,8\n", [0, 1, 2, 3, 8]), ("2,4-5", [2, 4, 5]), ("\n", [])],
-)
-def test_lists_of_numbers(text, expected):
-    assert topology.numbers_in(text) == expected
-
-
-def test_cores_know_what_they_share(tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=2)
-    assert len(cores) == 32
-    assert cores[5] == Core(5, (0, 5), 0, 4, 2**25, 2**20)
-    assert cores[8] == Core(8, (1, 0), 1, 8, 2**25, 2**20)
-    assert cores[16 + 5] == Core(21, (0, 5), 0, 4, 2**25, 2**20)
-    assert topology.cache_bytes(cores) == 4 * 2**25
-    assert topology.cache_bytes(cores[:5]) == 2 * 2**25
 
 
 def test_a_system_that_says_nothing_has_cores_that_share_nothing(tmp_path):
@@ -238,22 +219,6 @@ def test_a_closed_device_releases_its_cores(monkeypatch, far):
 
 
 # Memory
-
-
-def test_every_core_touches_its_part_of_new_memory(monkeypatch, tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=1, cores=3, threads=1)
-    parts = list(pages.parts(1000, cores))
-    assert [core for core, _, _ in parts] == cores
-    assert [begin for _, begin, _ in parts] == [0, *(end for _, _, end in parts[:-1])]
-    assert parts[-1][2] == 1000
-    written = []
-    monkeypatch.setattr(pages, "_write_zeros", lambda *what: written.append(what))
-    pages.touch_first(5000, 1000, cores)
-    expected = [(core.number, 5000 + begin, end - begin) for core, begin, end in parts]
-    assert sorted(written) == expected
-    pages.touch_first(5000, 1000, cores[:3])  # all in one node
-    pages.touch_first(5000, 1000, [])
-    assert len(written) == 6
 
 
 def test_the_first_touch_leaves_zeros_and_the_callers_cores(monkeypatch):

@@ -260,15 +260,6 @@ def test_truncate_leaves_a_table_with_lost_rows_alone(path):
     assert path.read_bytes() == damaged
 
 
-def test_empty_table_has_its_columns(path):
-    write(path, 1, 0)
-    assert {name: len(column) for name, column in read_table(path).columns.items()} == {
-        "sweep": 0,
-        "plaquette": 0,
-        "path": 0,
-    }
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -450,14 +441,6 @@ def test_rows_that_are_taken_back_take_the_version_with_them(path):
     assert f"# version: {OLD}\n".encode() in path.read_bytes()  # which has begun the table
 
 
-def test_a_version_is_known_when_a_table_is_opened(path):
-    for version, count in ((OLD, 0), (NEW, 1)):
-        by_version(path, version, 1, 2)
-        with Table(path, {**HEADER, "version": version}, COLUMNS) as table:
-            table.append(rows(3, 3))
-        assert path.read_bytes().count(b"# made by: ") == count
-
-
 def test_a_version_that_made_no_row_does_not_count(path):
     by_version(path, OLD, 1, 2)
     by_version(path, NEW, 3, 3, kept=2)
@@ -466,12 +449,6 @@ def test_a_version_that_made_no_row_does_not_count(path):
     found = read_table(path)
     assert found.makers == {0: OLD}
     assert not found.made_by_others(OLD).any()
-
-
-def test_a_table_without_rows_has_no_version_of_rows(path):
-    by_version(path, OLD, 1, 0)
-    assert read_table(path).makers == {}
-    assert read_table(path).made_by_others(NEW).tolist() == []
 
 
 def test_an_unknown_version_is_named_only_after_a_known_one(path):
@@ -483,29 +460,6 @@ def test_an_unknown_version_is_named_only_after_a_known_one(path):
     found = read_table(path)
     assert found.makers == {2: NEW, 4: "unknown"}
     assert found.made_by_others(OLD).tolist() == [False, False, True, True, False, False]
-
-
-def test_no_version_is_written_without_rows(path):
-    by_version(path, OLD, 1, 1)
-    with Table(path, {**HEADER, "version": NEW}, COLUMNS) as table:
-        table.append([])
-        table.append_numbers([], np.empty((0, 2)))
-    assert b"# made by" not in path.read_bytes()
-
-
-def test_numbers_follow_the_version_that_made_them(path):
-    columns = ("sweep", "x")
-    for name in "ab":
-        write_table(path.with_name(name), {"version": OLD}, columns, [(1, 0.125)])
-        with Table(path.with_name(name), {"version": NEW}, columns) as table:
-            if name == "a":
-                table.append([(2, 0.5), (3, 0.25)])
-            else:
-                table.append_numbers([2], np.array([[0.5]]))
-                table.append_numbers([3], np.array([[0.25]]))
-    written = path.with_name("a").read_bytes()
-    assert written == path.with_name("b").read_bytes()
-    assert f"sweep,x\n1,0.125\n# made by: {NEW}\n2,0.5\n3,0.25\n".encode() in written
 
 
 def test_tables_with_digests_of_sources_are_read_and_continued(path):

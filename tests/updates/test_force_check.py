@@ -252,17 +252,3 @@ def test_adjoint_plaquettes_pass(best_device, group, replicas):
     for precision in ("single", "double"):
         kind = group, precision, best_device
         check_named("adjoint-plaquette:beta=0.7", replicas, kind)
-
-
-def test_what_has_passed_is_remembered(monkeypatch):
-    tried, kept = [], {}
-    monkeypatch.setattr(checks._ForceCheck, "check", lambda self: tried.append(self))
-    monkeypatch.setattr(checks, "keep", kept.__setitem__)
-    monkeypatch.setattr(checks, "kept", kept.get)
-    for _ in range(2):
-        check(Given())
-        checks._passed.clear()
-    assert len(tried) == len(kept) == 1
-    check(Given({PLAQUETTES: 1.5}))
-    check(Given(colouring=ROWS))
-    assert len(tried) == len(kept) == 3

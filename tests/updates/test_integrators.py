@@ -115,11 +115,6 @@ def test_the_minimum_norm_is_that_of_the_publication():
     assert outer == pytest.approx(1 / 2 - cube / 12 + 1 / (6 * cube), abs=ROUNDING)
 
 
-def test_shifted_kicks_take_two_forces():
-    counts = {name: INTEGRATORS[name].forces for name in ("omf2", "omf4", "force-gradient")}
-    assert counts == {"omf2": 2, "omf4": 5, "force-gradient": 3}
-
-
 class DriftFirst(Integrator):
     """A leapfrog that begins with a drift."""
 

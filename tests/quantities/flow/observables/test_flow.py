@@ -2,9 +2,7 @@
 
 import math
 import shutil
-from itertools import pairwise
 
-import h5py
 import numpy as np
 import pytest
 
@@ -377,20 +375,6 @@ def test_saving_does_not_disturb_the_flow_nor_depend_on_the_devices(tmp_path):
     assert contents[0] == contents[1]
 
 
-def test_the_energy_falls_and_kinds_differ(field):
-    for kind in FLOWS:
-        energies = [one.energy_plaquette for one in flow(field, 0.4, kind)]
-        assert len(energies) == 5
-        assert all(later < earlier for earlier, later in pairwise(energies))
-
-
-def test_bad_arguments_are_refused_at_once(field):
-    with pytest.raises(UsageError, match="There is no flow 'stout'"):
-        flow(field, 1.0, "stout")
-    with pytest.raises(UsageError, match="--to is nan"):
-        flow(field, math.nan)
-
-
 @pytest.mark.parametrize("how", [{}, {"tolerance": 1e-4}, {"until": 0.3}])
 def test_links_that_are_not_numbers_end_the_flow(how):
     links = Field.hot(LATTICE, "su2", "single", CpuDevice(1)).to_numpy()
@@ -449,16 +433,6 @@ def test_series_of_a_damaged_table(table, damage):
         GradientFlowObservable.series(TableData({}, columns), "flow.csv")
 
 
-def test_exports(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run = make_run(tmp_path / "run", configs=6, measure="flow:3", precision="double")
-    table = read_table(run / "flow.csv")
-    assert call("export", run, "x.h5") == ("x.h5: flow\n", 0)
-    with h5py.File("x.h5") as h5:
-        for name in FLOW_COLUMNS:
-            assert np.array_equal(h5["flow"][name][:], table[name])
-
-
 def test_pyerrors_reads_what_is_exported(tmp_path, monkeypatch, pyerrors):
     monkeypatch.chdir(tmp_path)
     run = make_run(tmp_path / "run", configs=6, measure="flow:3", precision="double")
@@ -471,24 +445,6 @@ def test_pyerrors_reads_what_is_exported(tmp_path, monkeypatch, pyerrors):
         for n, t in enumerate(np.unique(table["t"])):
             mean = table[name][table["t"] == t].mean()
             assert content[name][n].value == pytest.approx(mean)
-
-
-def test_a_run_flows_one_step_when_it_starts(tmp_path, monkeypatch):
-    """The kernels are compiled by one step, not by a whole flow."""
-    steps = []
-    step = GradientFlow.step
-    monkeypatch.setattr(GradientFlow, "step", lambda self, s: (steps.append(s), step(self, s)))
-    gauge_mc.generate(
-        lattice="4x4x4x4",
-        thermalize=1,
-        configs=1,
-        separation=2,
-        measure="flow:2:to=0.4:step=0.1",
-        output=tmp_path / "run",
-        backend="cpu",
-        progress=False,
-    )
-    assert len(steps) == 1 + 4
 
 
 def test_runs_of_a_batch_have_flows_of_their_own_anisotropies():

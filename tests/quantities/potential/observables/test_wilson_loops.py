@@ -331,21 +331,6 @@ def test_orderings_are_those_of_the_reference(group, name, precision):
     assert all(blocks[key] == every[key] for key in others)
 
 
-def test_headers_state_pairs_of_levels_and_orderings():
-    how = {"iterations": "0,2", "r_max": 2, "t_max": 2}
-    usual = WilsonLoops.for_lattice(UNEQUAL, **how)
-    assert not {"correlations", "orderings"} & usual.header.keys()
-    assert usual.header["smearing"] == str(usual.smearing) != "none"
-    assert usual.columns.names[:2] == ("smearing", "path")
-    pairs = WilsonLoops.for_lattice(UNEQUAL, correlations=True, off_axis=True, **how)
-    assert "both orders" in pairs.header["correlations"]
-    assert pairs.header["orderings"] == "all orders of the links of a step"
-    assert pairs.columns.names == ("smearing", "smearing2", "path", "r", "t", "loop")
-    assert pairs.records == 3 * 2 * (2 + 2 + 1 + 2)
-    blocks = WilsonLoops.for_lattice(UNEQUAL, orderings="blocks", off_axis=True, **how)
-    assert "follow each other" in blocks.header["orderings"]
-
-
 def test_steps_and_paths():
     assert shortest_paths((1, 0, -2), "blocks") == [(-3, -3, 0), (0, -3, -3)]
     assert shortest_paths((1, 1, 0), "blocks") == shortest_paths((1, 1, 0))

@@ -244,14 +244,6 @@ def test_short_runs_are_refused(study):
         gauge_mc.fit("thermodynamics", study, skip=390)
 
 
-@pytest.mark.slow
-def test_the_figure(study, tmp_path):
-    plot("thermodynamics", study, tmp_path / "eos.png", scale="runs", critical=CRITICAL)
-    assert (tmp_path / "eos.png").stat().st_size > 10_000
-    with pytest.raises(UsageError, match="Only one scan"):
-        plot("thermodynamics", [study, study])
-
-
 def test_all_loops_of_an_improved_action_count(tmp_path):
     """The difference has 12 c1 times that of the average of rectangles, c1 = -0.331."""
     rng, plaquettes, rectangles = np.random.default_rng(1), {HOT: 0.62, COLD: 0.60}, {}

@@ -19,7 +19,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.transition import results as infinite_volume
 from gauge_mc.quantities.transition import thermal_runs
-from gauge_mc.quantities.transition.thermal_runs import ladder_of, read_thermal_runs
+from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.updates import terms
 from tests.calls import call, call_apart
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
@@ -307,14 +307,6 @@ SHORT = {
 """Settings of the runs whose action is compared."""
 
 
-def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
-    for name in ("b5.69_8x8x8x4_chain3", "b5.70_8x8x8x4_chain12", "alone"):
-        (tmp_path / name).mkdir()
-        assert ladder_of(tmp_path / name) is None
-        (tmp_path / name / "tempering.csv").touch()
-    assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
-
-
 def joined(axes):
     """The curves of a frame, without points."""
     return [one for one in axes.lines if one.get_linestyle() == "-"]
@@ -333,14 +325,6 @@ def test_frames_show_what_was_measured(tmp_path, number):
     for axes in figure.axes[3:]:
         assert axes.get_xlabel() == "$(N_t/N_s)^3$"
         assert bool(joined(axes)) == (number > 2)
-
-
-@pytest.mark.slow
-def test_the_figure(study, tmp_path):
-    plot("transition", study, tmp_path / "transition.png", bootstrap=5)
-    assert (tmp_path / "transition.png").stat().st_size > 10_000
-    with pytest.raises(UsageError, match="Only one scan"):
-        plot("transition", [study, study])
 
 
 @pytest.mark.slow
