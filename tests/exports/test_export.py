@@ -266,14 +266,3 @@ def test_missing_libraries(run, tmp_path, monkeypatch, library, end, extra):
     assert code == 1
     assert f"pip install 'gauge-mc[{extra}]'" in shown
     assert os.listdir(tmp_path) == []
-
-
-def test_an_export_replaces_the_one_before_or_leaves_it(run, tmp_path):
-    out = tmp_path / "out.h5"
-    assert call("export", run, out)[1] == 0
-    old = out.stat()
-    assert call("export", tmp_path, out)[1] == 2
-    assert os.path.samestat(out.stat(), old)
-    assert call("export", run, out)[1] == 0
-    assert not os.path.samestat(out.stat(), old)
-    assert h5py.is_hdf5(out)

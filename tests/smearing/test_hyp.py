@@ -7,7 +7,6 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.decorated_links import FIELDS
 from gauge_mc.fields.field import Field
 from gauge_mc.smearing.kinds import Hyp
 from gauge_mc.temporal_links import make_temporal_links
@@ -152,17 +151,6 @@ def test_a_weak_wave_is_damped_as_in_perturbation_theory(group, best_device, kin
     angles = np.angle(smeared(field, make_temporal_links(kind))[..., 3, 0, 0])
     expected = lowest_order(momentum, ALPHAS[kind]) * wave * charges[0]
     assert np.abs(angles / amplitude - expected).max() < 1e-8
-
-
-def test_memory_is_what_is_stated(best_device):
-    field = Field.cold(LATTICE, "su2", device=best_device)
-    for smearing, count in ((Hyp(exclude="none"), 6), (Hyp(), 2), (make_temporal_links("hyp1"), 5)):
-        fields = [Field.empty(LATTICE, "su2", device=best_device) for _ in range(2)]
-        smearing(field, fields[0])
-        smearing(*fields)
-        assert len(fields[0].prepared[FIELDS]) == count
-        assert fields[0].prepared[FIELDS] is fields[1].prepared[FIELDS]
-        assert FIELDS not in field.prepared
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,3 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng):
 def test_values_that_are_refused(make, sentence):
     with pytest.raises(UsageError, match=sentence):
         make()
-
-
-def test_the_header_has_both_forms():
-    assert str(Stout(0.15)) == (
-        "stout, U -> exp(rho P[sum of staples U^dagger]) U, rho = 0.15 (Wilson flow, Euler step "
-        "0.15), links along x, y, z, staples in their planes"
-    )

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from rich.console import Console
 from scipy.optimize import brentq
 
 import gauge_mc
@@ -20,6 +19,7 @@ from gauge_mc.quantities.thermodynamics.field_correlators import (
     first_coefficient,
     running_coupling,
 )
+from tests.quantities.shown import shown
 from tests.quantities.thermodynamics.fits.test_thermodynamics import write_plaquettes
 
 HOT, COLD, EXTENT = "16x16x16x8", "16x16x16x16", 8
@@ -70,13 +70,6 @@ def write_flows(folder, rng, colours, beta, noise, times=slice(None)):
                 )
         header = {**head, "action": "wilson", "lattice": lattice}
         write_table(run / "thermal_flow.csv", header, THERMAL_COLUMNS, rows)
-
-
-def shown(result):
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 def test_the_coefficients_are_those_of_the_literature():

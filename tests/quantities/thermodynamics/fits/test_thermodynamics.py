@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.cli.document import plain
@@ -14,6 +13,7 @@ from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS
 from gauge_mc.quantities.thermodynamics.integral import read_bulk_runs
+from tests.quantities.shown import shown
 from tests.quantities.thermodynamics.analysis.test_integral import (
     BETA,
     EXTENT,
@@ -71,13 +71,6 @@ def study(tmp_path_factory):
     for beta in BETAS[::4]:
         write_t0(folder / f"cold_{beta:.4g}", rng, beta)
     return folder
-
-
-def shown(result):
-    console = Console(width=140)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc import action_density
@@ -22,6 +21,7 @@ from gauge_mc.quantities.transition import thermal_runs
 from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.updates import terms
 from tests.calls import call, call_apart
+from tests.quantities.shown import shown
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -56,13 +56,6 @@ def write_study(folder, lattices=LATTICES, betas=BETAS, size=1500):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     return write_study(tmp_path_factory.mktemp("study"))
-
-
-def shown(result):
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow
