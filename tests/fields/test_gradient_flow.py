@@ -143,15 +143,6 @@ def test_only_the_wilson_flow_is_anisotropic():
         FLOWS["wilson"].with_anisotropy(0.0)
 
 
-def test_the_largest_step_keeps_the_group(best_device, group, precision):
-    found = flowed(on(best_device, random_links(group), group, precision), "wilson", 0.15, 0.15)
-    links = found.field.to_numpy()
-    unit = links @ links.conj().swapaxes(-1, -2)
-    limit = 2e-6 if precision == "single" else 1e-14
-    assert np.abs(unit - np.eye(unit.shape[-1])).max() < limit
-    assert np.abs(links - one_step(group, "wilson", 0.15)).max() < TOLERANCE[precision]
-
-
 @pytest.mark.first_quick
 @pytest.mark.parametrize("kind", FLOWS)
 def test_the_largest_step_is_stable(best_device, kind):

@@ -105,20 +105,6 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng, exclude):
         assert plaquette(links).mean < plaquette(before).mean < 1
 
 
-def test_no_weights_are_no_smearing(group, precision, best_device):
-    field = Field.from_slices(LATTICE, group, random_links(group), precision, best_device)
-    difference = np.abs(smeared(field, Hyp(0, 0, 0, "none")) - random_links(group)).max()
-    assert difference < (1e-6 if precision == "single" else 1e-14)
-
-
-def test_one_level_is_a_plane_of_ape_smearing(group, best_device):
-    """Without alpha2 and alpha3, HYP smearing is APE smearing with six staples."""
-    links = smooth_links(group)
-    field = Field.from_slices(LATTICE, group, links, "double", best_device)
-    reference = ape_alpha(links, 0.6, range(4), range(4))
-    assert np.abs(smeared(field, Hyp(0.6, 0, 0, "none")) - reference).max() < 1e-13
-
-
 def lowest_order(momentum, alphas):
     """A_t after HYP smearing in units of A_t, for a wave A_t(x) with a momentum in space.
 

@@ -17,7 +17,6 @@ from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
 from tests.reference import parallelograms as reference
 from tests.reference.free_gluons import free_gluons
-from tests.reference.observables import loop_action
 from tests.reference.updates import heat, reflect
 from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
@@ -79,15 +78,6 @@ def test_heatbath(lattice, group, precision, device, any_group):
     random.step = STEP - 1
     heatbath(field, BETA[group], random, action=NAME)
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
-def test_overrelaxation_keeps_the_action(lattice, best_device):
-    field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
-    before = loop_action(field.to_numpy(), LOOPS)
-    overrelax(field, sweeps=10, action=NAME)
-    assert loop_action(field.to_numpy(), LOOPS) == pytest.approx(before, rel=1e-12)
 
 
 @pytest.mark.slow

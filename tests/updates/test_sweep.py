@@ -14,6 +14,7 @@ from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.sweep import norms_of
+from tests.calls import make_run
 from tests.reference.fields import random_field
 
 WILSON = (*ACTIONS["wilson"].choices, norms_of("single"))
@@ -93,6 +94,23 @@ def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypat
     assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant).sweep
     (tmp_path / "control").touch()
     assert not CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant).sweep
+
+
+def test_updates_of_a_run_use_what_was_compiled_before_it(tmp_path, monkeypatch):
+    """Choices in another order would be compiled again."""
+    compiled, used = set(), set()
+    for name, variants in (("compile", compiled), ("kernel", used)):
+        method = getattr(CpuDevice, name)
+
+        def noting(device, kernel, variant, method=method, variants=variants):
+            variants.add((kernel.name, kernel.narrowed(variant)))
+            return method(device, kernel, variant)
+
+        monkeypatch.setattr(CpuDevice, name, noting)
+    make_run(tmp_path / "run", group="su2", lattice="4x4x4x4")
+    updates = {one for one in used if one[0] in (HEATBATH.name, OVERRELAXATION.name)}
+    assert len(updates) == 2
+    assert updates <= compiled
 
 
 @pytest.mark.kernels

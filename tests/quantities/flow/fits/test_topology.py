@@ -8,7 +8,8 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_flow import HEADER, TIMES
-from tests.quantities.flow.fits.test_scale import make, shown
+from tests.quantities.flow.fits.test_scale import make
+from tests.quantities.shown import shown
 
 
 @pytest.mark.slow

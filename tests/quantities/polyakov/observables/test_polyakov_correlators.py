@@ -53,21 +53,6 @@ def test_correlators_are_those_of_the_reference(lattice, group, precision, devic
         assert value == pytest.approx(expected, abs=TOLERANCE[precision])
 
 
-def test_gauge_invariance(group, best_device, rng):
-    links = random_links(UNEQUAL, group)
-    transformed = gauge_transform(links, random_su(int(group[2]), links.shape[:4], rng))
-    before, after = (
-        measured(Field.from_slices(UNEQUAL, group, u, "double", best_device))
-        for u in (links, transformed)
-    )
-    assert after == pytest.approx(before, abs=1e-14)
-
-
-def test_a_cold_field_gives_one(group, precision, best_device):
-    found = measured(Field.cold(UNEQUAL, group, precision, best_device))
-    assert set(found.values()) == {1.0}
-
-
 def test_series_are_those_of_each_distance(rng):
     header, sweeps = {"observable": "polyakov-correlators"}, np.repeat([10, 20, 30], 3)
     path, r = np.tile(["100", "100", "110"], 3), np.tile([1, 2, 1], 3)

@@ -54,13 +54,6 @@ def test_characters(lattice, group, precision, device, rng):
     assert np.abs(difference).max() < TOLERANCE[precision]
 
 
-@pytest.mark.parametrize("group", ["su2", "su3", "su4"])
-def test_cold_field_gives_one(group, best_device):
-    field = Field.cold(Lattice(4, 6, 8, 10), group, "double", best_device)
-    found = PolyakovRepresentations().measure(field)
-    assert found == pytest.approx([1, 1, 0, 1, 0, 1, 0], abs=1e-14)
-
-
 def test_dimensions_are_those_of_projectors():
     assert dimensions(3) == (8, 3, 6, 10)
     for n in (2, 3, 4):

@@ -13,7 +13,6 @@ from gauge_mc.domain.lattice import PATHS, Lattice, equivalent_steps, shortest_p
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.smearing import SmearingSequence
@@ -178,21 +177,6 @@ def test_gauge_invariance(group, best_device, ape, rng):
     assert max(abs(before[key] - after[key]) for key in before) < 1e-13
 
 
-def test_the_smallest_loop_is_the_plaquette(group, precision, best_device):
-    field = Field.hot(UNEQUAL, group, precision, best_device, seed=2)
-    random = Random.for_field(field)
-    heatbath(field, 2.0 * int(group[2]), random, 5)
-    value = measured(field, r_max=1, t_max=1, paths=["100"])[0, "100", 1, 1]
-    _, _, temporal = Plaquette().measure(field)
-    tolerance = 1e-7 if precision == "single" else 1e-14
-    assert value == pytest.approx(temporal, abs=tolerance)
-
-
-def test_a_cold_field_gives_one(group, precision, best_device):
-    field = Field.cold(UNEQUAL, group, precision, best_device)
-    assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
-
-
 @pytest.mark.longer
 def test_constant_abelian_field(group, best_device):
     """W is the mean of exp(i q flux); the flux is the field strength times the area."""
@@ -205,15 +189,6 @@ def test_constant_abelian_field(group, best_device):
         turns = np.array([np.dot(step, omega) for step in equivalent_steps(path)]) * r * t
         value = np.cos(np.outer(turns, CHARGES[group])).mean()
         assert loop == pytest.approx(value, abs=1e-12)
-
-
-def test_smearing_keeps_a_constant_abelian_field(group, best_device):
-    lattice = Lattice(4, 6, 8, 4)
-    links = abelian_field(lattice.extents, group, {(0, 1): 1, (1, 2): 2, (0, 3): 1})
-    source = Field.from_slices(lattice, group, links, "double", best_device)
-    target = Field.empty(lattice, group, "double", best_device)
-    Ape(0.2, dims=4)(source, target)
-    assert np.abs(target.to_numpy() - links).max() < 1e-13
 
 
 @pytest.mark.longer
