@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from gauge_mc.devices.source import (
-    digest_of,
-    included,
     members,
     structure,
 )
@@ -131,15 +129,6 @@ def test_of_several_declarations_that_in_a_root_counts(tmp_path):
     for header, names in ((one, ["a"]), (two, ["b", "c"])):
         found = members("ACTION::Coefficients", (header, kernel))
         assert [member.name for member in found] == names
-
-
-def test_digests_tell_contents_apart_but_not_folders(roots, tmp_path):
-    (tmp_path / "copy").mkdir()
-    copy = write(tmp_path / "copy", part_h=PART, some_cu=SOURCE)
-    assert digest_of(included((copy,))) == digest_of(included(roots))
-    before = digest_of(included(roots))
-    (tmp_path / "part.h").write_text(PART.replace("weight", "height"))
-    assert digest_of(included(roots)) != before
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,6 @@ def numbers(cores):
 # Files of the system
 
 
-def test_a_system_that_says_nothing_has_cores_that_share_nothing(tmp_path):
-    assert read_cores([3, 1], tmp_path) == [
-        Core(1, (0, 1), 0, 1, 0, 0),
-        Core(3, (0, 3), 0, 3, 0, 0),
-    ]
-
-
 def test_rubbish_counts_as_unknown(tmp_path):
     make_machine(tmp_path, 1, 1, 1, 1, last_size="a lot")
     (tmp_path / "cpu0/topology/core_id").write_text("none")
@@ -129,20 +122,6 @@ def test_a_node_and_a_cache_are_filled_before_the_next(tmp_path):
     assert numbers(in_order(cores)) == list(range(16))
     mask = [core for core in cores if core.number in {0, 1, 4, 8, 9, 12, 13, 14}]
     assert numbers(in_order(mask)) == [12, 13, 14, 8, 9, 0, 1, 4]
-
-
-def test_neighbours_in_a_team_share_a_cache(tmp_path, monkeypatch):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=2, threads=2)
-    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(range(16)))
-    monkeypatch.setattr(topology, "core_quota", lambda: float("inf"))
-    monkeypatch.setattr(topology, "read_cores", lambda allowed: cores)
-    monkeypatch.setattr(Claim, "_take", lambda self, number: True)
-    teams = CpuDevice(16)._teams
-    assert numbers(teams.cores()) == [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]
-    teams.use(4)
-    assert numbers(teams.cores()) == [0, 1, 2, 3]
-    teams.use(2)
-    assert numbers(teams.cores()) == [0, 1]
 
 
 # Claims

@@ -3,7 +3,7 @@
 import pytest
 
 import gauge_mc
-from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling, RectangleAction
+from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling
 from gauge_mc.actions.loops import Wilson
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import PLAQUETTES, RECTANGLES, Lattice, Loops
@@ -54,15 +54,6 @@ class Given(Wilson):
 
     def coefficients(self, group, beta):
         return super().coefficients(group, self.factor * beta)
-
-
-class Flat(RectangleAction):
-    """The action of issue 46: rectangles with two colours and halos of one time slice."""
-
-    name = "flat"
-    c1 = -1 / 12
-    source = "a test"
-    colouring = PARITIES
 
 
 class Wrong(AdjointPlaquette):
@@ -225,12 +216,6 @@ def test_the_heatbath_refuses_loops_that_the_staples_do_not_have():
         coupling = Coupling.of(2.0, Given(loops, ROWS))
         with pytest.raises(GaugeError, match=DISAGREE):
             check_independence(field, coupling, OVERRELAXATION, norms_of("single"))
-
-
-@pytest.mark.slow
-def test_rectangles_are_not_for_halos_of_one_slice():
-    with pytest.raises(GaugeError, match=r"has staples that extend .*have .1."):
-        check(Flat())
 
 
 @pytest.mark.slow

@@ -70,11 +70,6 @@ def rows_of(table, **where):
     return np.stack([table[name][chosen] for name in VALUES], axis=1)
 
 
-def lines_of(path):
-    """Return the rows of a table as they are in the file."""
-    return [line for line in path.read_text().splitlines() if line[:1] not in "#s"]
-
-
 def links_of(run):
     """Return the configurations by number."""
     return {number: Field.load(path) for number, path in Run(run).configs().items()}
@@ -271,23 +266,6 @@ def test_a_tolerance_that_cannot_be_reached_ends_the_measurement(run):
     )
     assert code == 1
     assert "does not reach the tolerance 1e-11" in shown.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypatch):
-    """The same bytes, since links in files have all their bits."""
-    monkeypatch.chdir(tmp_path)
-    p = {"measure": "flow:3,plaquette:3", "precision": "double"}
-    run = make_run(tmp_path / "run", **p)
-    shown, code = call("measure", "flow", "run", *ON_CPU)
-    assert code == 0
-    assert shown.endswith("run/flow_configs.csv\n")
-    rows = lines_of(run / "flow.csv")
-    assert rows == lines_of(run / "flow_configs.csv")
-    assert len(rows) == 3 * 6
-    assert call("verify", "run")[1] == 0
-    assert "flow.csv  records: 18" in call("verify", "run")[0]
-    assert "flow" in call("info", "run")[0]
 
 
 @pytest.mark.longer
