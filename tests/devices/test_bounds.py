@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds, default_bounds
+from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
@@ -40,21 +40,6 @@ def test_bounds_are_kept_for_a_gpu_and_a_kernel():
     assert TunedBounds("A GPU").bounds(OVERRELAXATION, SU3) == Bounds(256, 2)
     assert TunedBounds("A GPU").bounds(PLAQUETTE, SU3) == USUAL
     assert TunedBounds("Another GPU").bounds(HEATBATH, SU3) == USUAL
-
-
-def test_bounds_are_kept_for_what_a_kernel_depends_on():
-    """Overrelaxation draws nothing, so that its bounds do not depend on the generator."""
-    kept = TunedBounds("A GPU")
-    for kernel in (HEATBATH, OVERRELAXATION):
-        kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:5], GENERATORS["lcg"].choice(), ONE_REPLICA))
-    assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
-    assert kept.bounds(HEATBATH, lcg) == USUAL
-    for other in (
-        Variant("double", CHOICES),
-        Variant("single", (*GROUPS["su2"].choices, *lcg.choices[2:])),
-    ):
-        assert kept.bounds(OVERRELAXATION, other) == default_bounds(other)
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"heatbath": 1}', "other sources"])

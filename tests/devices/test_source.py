@@ -99,17 +99,11 @@ def outer(tmp_path):
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("parts", (((1,), 0.5),)),
         ("parts", (((1,), 0.5), ((2,),))),
-        ("parts", (((1,), 0.5), ((2, 3), 1.5))),
         ("parts", (((1,), 0.5), ((2**31,), 1.5))),
         ("parts", (((1,), 0.5), ((2,), "a weight"))),
-        ("parts", (((1,), 0.5), ((2.5,), 1.5))),
         ("inner", ()),
-        ("inner", (-(2**31) - 1,)),
-        ("inner", None),
         ("large", 2**64),
-        ("large", -1),
         ("factor", 10**400),
     ],
 )

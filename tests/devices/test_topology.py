@@ -11,39 +11,19 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cpu.topology import Claim, Core, core_quota, in_order, read_cores
 
 
-def make_machine(root, nodes, caches, cores, threads, last_size="32768K"):
-    """Write a machine as /sys describes it, hyperthreads numbered after all cores, and return it.
+def machine(nodes, caches, cores, threads):
+    """Return the cores of a machine whose hyperthreads are numbered after all physical cores.
 
     The arguments are the numbers of nodes, of last-level caches per node, of physical cores per
     cache, and of hyperthreads per core.
     """
-    total = nodes * caches * cores
-    for number in range(total * threads):
-        core = number % total
-        node, cache = core // (caches * cores), core // cores
-        folder = root / f"cpu{number}"
-        siblings = ",".join(str(core + total * k) for k in range(threads))
-        sharing = ",".join(
-            f"{cache * cores + total * k}-{cache * cores + cores - 1 + total * k}"
-            for k in range(threads)
-        )
-        texts = {
-            "topology/physical_package_id": str(node),
-            "topology/core_id": str(core % (caches * cores)),
-            f"node{node}/empty": "",
-        }
-        kinds = [(1, "Data", "32K", siblings), (1, "Instruction", "64K", siblings)]
-        kinds += [(2, "Unified", "1024K", siblings), (3, "Unified", last_size, sharing)]
-        for n, (level, kind, size, shared) in enumerate(kinds):
-            index = f"cache/index{n}"
-            texts[f"{index}/level"] = str(level)
-            texts[f"{index}/type"] = kind
-            texts[f"{index}/size"] = size
-            texts[f"{index}/shared_cpu_list"] = shared
-        for name, text in texts.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(f"{text}\n")
-    return read_cores(range(total * threads), root)
+    total, per_node = nodes * caches * cores, caches * cores
+    places = [(core // per_node, core % per_node, core // cores) for core in range(total)]
+    return [
+        Core(core + total * thread, (node, number), node, cache * cores, 2**25, 2**20)
+        for thread in range(threads)
+        for core, (node, number, cache) in enumerate(places)
+    ]
 
 
 def numbers(cores):
@@ -54,9 +34,11 @@ def numbers(cores):
 
 
 def test_rubbish_counts_as_unknown(tmp_path):
-    make_machine(tmp_path, 1, 1, 1, 1, last_size="a lot")
-    (tmp_path / "cpu0/topology/core_id").write_text("none")
-    assert read_cores([0], tmp_path) == [Core(0, (0, 0), 0, 0, 0, 2**20)]
+    for name, text in (("topology/core_id", "none"), ("cache/index0/size", "a lot")):
+        file = tmp_path / "cpu0" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    assert read_cores([0], tmp_path) == [Core(0, (0, 0), 0, 0, 0, 0)]
 
 
 # Quotas
@@ -111,14 +93,14 @@ def test_the_default_number_of_threads(monkeypatch, allowed, quota, threads):
 # Which cores a team takes
 
 
-def test_physical_cores_come_first(tmp_path):
-    cores = make_machine(tmp_path, nodes=1, caches=1, cores=4, threads=2)
+def test_physical_cores_come_first():
+    cores = machine(nodes=1, caches=1, cores=4, threads=2)
     assert numbers(in_order(cores)) == [0, 1, 2, 3, 4, 5, 6, 7]
     assert numbers(in_order(cores[1:])) == [1, 2, 3, 4, 5, 6, 7]  # 4 is alone on its core
 
 
-def test_a_node_and_a_cache_are_filled_before_the_next(tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=1)
+def test_a_node_and_a_cache_are_filled_before_the_next():
+    cores = machine(nodes=2, caches=2, cores=4, threads=1)
     assert numbers(in_order(cores)) == list(range(16))
     mask = [core for core in cores if core.number in {0, 1, 4, 8, 9, 12, 13, 14}]
     assert numbers(in_order(mask)) == [12, 13, 14, 8, 9, 0, 1, 4]
@@ -207,22 +189,3 @@ def test_the_first_touch_leaves_zeros_and_the_callers_cores(monkeypatch):
     buffer = CpuDevice(2).allocate(10**6)
     assert not buffer.bytes.any()
     assert topology.allowed_cores() == allowed
-
-
-def test_fields_are_in_huge_pages():
-    """Where the system gives huge pages to who asks, a large buffer has some."""
-    with open("/sys/kernel/mm/transparent_hugepage/enabled") as setting:
-        if "[never]" in setting.read():
-            pytest.skip("This system has no huge pages.")
-    buffer = CpuDevice(1).allocate(64 * 2**20)
-    buffer.bytes[:] = 1
-    with open("/proc/self/smaps") as maps:
-        here, huge = False, 0
-        for line in maps:
-            first = line.split()[0]
-            if "-" in first and not first.endswith(":"):
-                begin, end = (int(word, 16) for word in first.split("-"))
-                here = begin < buffer.address + buffer.nbytes and buffer.address < end
-            elif here and first == "AnonHugePages:":
-                huge += int(line.split()[1])
-    assert huge >= 2048

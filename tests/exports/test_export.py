@@ -149,17 +149,6 @@ def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path, pyer
     assert element.value == pytest.approx(np.mean(SWEEPS) + 0.12)
 
 
-def test_the_ending_of_the_file_chooses_the_writer(other, tmp_path, pyerrors):
-    names = ["energy", "off_axis", "plaquette", "tensor"]
-    for number, ending in enumerate((".h5", ".json.gz", ".h5")):
-        out = tmp_path / f"x.{number}{ending}"
-        assert gauge_mc.export(other, out) == names
-        assert h5py.is_hdf5(out) == (ending == ".h5")
-        assert out.read_bytes().startswith(b"\x1f\x8b") == (ending == ".json.gz")
-    with h5py.File(out) as h5:
-        assert list(h5) == names
-
-
 def test_replica_of_one_ensemble_combine(run, tmp_path, pyerrors):
     other = make_run(tmp_path / "other", configs=5, seed=4)
     for path in (run, other):

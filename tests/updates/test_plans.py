@@ -39,23 +39,10 @@ def outcome(time_of, first, wavefronts=(None,), fewer=True):
             return end.value, tried
 
 
-@pytest.mark.parametrize("best", [1, 2, 4, 6, 8, 12, 16])
-def test_the_best_number_of_threads_is_found(best):
-    found, _ = outcome(lambda plan: 1 + abs(np.log2(plan.threads / best)), Plan(16, None))
-    assert found.threads == best
-
-
 def test_a_number_that_the_user_chose_stays():
     found, tried = outcome(lambda plan: plan.threads, Plan(16, DEEP), (DEEP, None), fewer=False)
     assert tried == [Plan(16, DEEP), Plan(16, None)]
     assert found == Plan(16, DEEP)  # both take as long: a gain must be worthwhile
-
-
-@pytest.mark.parametrize("best", [None, DEEP, FLAT])
-def test_the_best_wavefront_is_found(best):
-    times = {None: 1.0, DEEP: 1.1, FLAT: 1.2, best: 0.8}
-    found, _ = outcome(lambda plan: times[plan.wavefront], Plan(1, DEEP), (DEEP, FLAT, None))
-    assert found.wavefront == best
 
 
 LATTICE = Lattice(4, 4, 16, 8)

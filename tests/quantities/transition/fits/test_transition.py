@@ -305,21 +305,6 @@ def joined(axes):
     return [one for one in axes.lines if one.get_linestyle() == "-"]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_frames_show_what_was_measured(tmp_path, number):
-    """One volume has no limit, and two have no degree of freedom, so that no line is drawn."""
-    write_study(tmp_path, LATTICES[:number], size=150)
-    figure = plot("transition", tmp_path, bootstrap=5)
-    assert len(figure.axes) == (4 if number > 1 else 3)
-    for axes in figure.axes[:3]:
-        assert len(joined(axes)) == number
-        assert len(axes.containers) == number * len(BETAS)
-        assert "$" in axes.get_xlabel() + axes.get_ylabel()
-    for axes in figure.axes[3:]:
-        assert axes.get_xlabel() == "$(N_t/N_s)^3$"
-        assert bool(joined(axes)) == (number > 2)
-
-
 @pytest.mark.slow
 def test_reweighted_runs_agree_with_a_direct_one(tmp_path):
     """SU(2) at N_t = 2: the runs at both sides, reweighted to beta = 1.86, and a run there."""
