@@ -16,7 +16,6 @@ from gauge_mc import interruption
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, StoppedError
 from gauge_mc.groups import GROUPS
@@ -197,20 +196,6 @@ def test_a_planted_lock_overwrites_nothing(compilations, tmp_path):
     with pytest.raises(GaugeError, match="cannot be stored"):
         cache.compiled(GOOD, SU2, ["c"], "", ".so")
     assert victim.read_text() == "precious"
-
-
-def test_tuned_launch_bounds_are_checked_when_they_are_read(compilations):
-    tuned = TunedBounds("Some GPU")
-    tuned.keep(GOOD, SU2, Bounds(256, 2))
-    assert TunedBounds("Some GPU").bounds(GOOD, SU2) == Bounds(256, 2)
-    (file,) = cache.cache_folder().glob("bounds-*.json")
-    good = file.read_bytes()
-    for damage in (truncated, changed, lambda data: data.replace(b"256", b"128")):
-        file.write_bytes(damage(good))
-        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
-    for content in (b"[" * 50000, b"[]", good.partition(b"\n")[2].replace(b"256", b"1e9")):
-        cache.keep(file, content)
-        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
 
 
 def test_what_killed_processes_have_left_is_cleared(compilations):

@@ -1,4 +1,7 @@
-"""Every kind of file that is ever read, mutated: it is right, or refused in one sentence."""
+"""Kinds of files that are read, mutated: they are right, or refused in one sentence.
+
+Every bit of tables and of kept kernels is tried in their own tests.
+"""
 
 import random
 import time
@@ -17,7 +20,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import TOLERANCE
-from gauge_mc.files.table import SEAL, Table, read_table, write_table
+from gauge_mc.files.table import write_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
 from gauge_mc.quoting import sentence
@@ -91,23 +94,6 @@ class Checkpoint(Kind):
         return state, chain.field.to_numpy().tobytes()
 
 
-class SealedTable(Kind):
-    names = ("sweep", "plaquette", "spatial", "temporal")
-
-    def make(self):
-        header = {"observable": "plaquette", "group": "su2", "lattice": "2x2x2x2", "beta": "2.5"}
-        with Table(self.path, header, self.names) as table:
-            table.append((n, 0.5 + n / 100, 0.5, 0.25) for n in range(10))
-
-    def read(self):
-        found = read_table(self.path)
-        verify.verify(self.path)
-        # Without its seal a table is read up to its last row, and verify says so.
-        *_, last = self.path.read_bytes().rpartition(b"\n")[0].split(b"\n")
-        sealed = last.startswith(SEAL)
-        return {k: v.tobytes() for k, v in found.columns.items()} if sealed else None
-
-
 class ScanTable(Kind):
     def make(self):
         rows = [(2.3, "4x4x4x4", 1, 10, 0.5, 0.1, 0.5), (2.4, "4x4x4x4", 1, 10, 0.6, 0.1, 0.5)]
@@ -116,25 +102,6 @@ class ScanTable(Kind):
 
     def read(self):
         verify._points(self.path)
-
-
-class KernelObject(Kind):
-    suffix = ".so"
-
-    def make(self):
-        folder = cache.make_private_folder()
-        self.path = folder / f"copy-{24 * '0'}{self.suffix}"
-        cache._store(self.path.with_suffix(".so"), bytes(range(256)), "printed\n")
-
-    def read(self):
-        found = cache._report(self.path.with_suffix(".so"))
-        if found is None:
-            raise GaugeError("It is compiled again.")
-        return found, self.path.read_bytes()
-
-
-class KernelReport(KernelObject):
-    suffix = ".txt"
 
 
 class LaunchBounds(Kind):
@@ -219,12 +186,9 @@ KINDS = {
     "scan.toml": everything_of(extremes.ScanToml),
     "lock": everything_of(extremes.Lock),
     "checkpoint": Checkpoint,
-    "table": SealedTable,
     "scan.csv": ScanTable,
     "result of a fit": everything_of(extremes.FitResult),
     "result of bench": everything_of(extremes.BenchResult),
-    "kernel": KernelObject,
-    "report on a kernel": KernelReport,
     "launch bounds": LaunchBounds,
     "plan of sweeps": RememberedPlan,
     "openqcd": OpenQcd,
@@ -273,7 +237,7 @@ def attack(kind, cases, seed):
     ids=["few", "some", "many"],
 )
 def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):
-    if "kernel" in name or "bounds" in name or "plan" in name:
+    if "bounds" in name or "plan" in name:
         monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     kind = KINDS[name](tmp_path)

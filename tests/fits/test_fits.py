@@ -82,14 +82,6 @@ def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
         gauge_mc.fit("potential")
 
 
-def test_a_result_shows_itself_in_a_notebook(tmp_path):
-    write_loops(tmp_path / "wilson_loops.csv", LOOPS)
-    shown = gauge_mc.fit("potential", tmp_path)._repr_html_()
-    assert shown.startswith("<p>result: ")
-    assert "<table>" in shown
-    assert "Scales of the static potential" in shown
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if one == "creutz" else pytest.mark.slow) for one in FITS]

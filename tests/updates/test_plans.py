@@ -1,12 +1,10 @@
 """Plans: the fastest is found while sweeps are carried out, remembered, and never changes a bit."""
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cache import keep, kept
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -119,32 +117,6 @@ def test_plans_are_remembered(remembered):
     assert planner.plan == plan
     assert not begun(unlimited(3))._decided  # another machine
     assert not begun(CpuDevice(2, lanes=1))._decided  # another choice of the user
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: text[:-20],
-        lambda text: "",
-        lambda text: "[1]",
-        lambda text: text.replace('"threads": ', '"threads": 1'),
-    ],
-)
-def test_a_damaged_plan_is_found_again(remembered, damage):
-    _, path = remembered
-    path.write_text(damage(path.read_text()))
-    assert not begun(unlimited(2))._decided
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}, {"key": "other"}]
-)
-def test_an_impossible_plan_is_found_again(remembered, change):
-    _, path = remembered
-    keep(path, json.dumps({**json.loads(kept(path)), **change}).encode())
-    assert not begun(unlimited(2))._decided
 
 
 @pytest.mark.slow
