@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.devices.source import (
-    members,
-    structure,
-)
+from gauge_mc.devices.source import members, structure
 from gauge_mc.errors import GaugeError
 
 SOURCE = """

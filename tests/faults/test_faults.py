@@ -53,10 +53,7 @@ SHORT = {
 }
 """Trials of the slow tests."""
 
-MORE = {
-    "pending": ("--instants=40",),
-    "scan": ("--actions=kill,full --every=30 --first=5",),
-}
+MORE = {"pending": ("--instants=40",), "scan": ("--actions=kill,full --every=30 --first=5",)}
 """Further trials, marked `every`."""
 
 EVERYTHING = "--actions=kill,torn,full,broken"

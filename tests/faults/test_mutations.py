@@ -229,11 +229,7 @@ def attack(kind, cases, seed):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     "cases",
-    [
-        20,
-        pytest.param(60, marks=pytest.mark.slow),
-        pytest.param(8000, marks=pytest.mark.faults),
-    ],
+    [20, pytest.param(60, marks=pytest.mark.slow), pytest.param(8000, marks=pytest.mark.faults)],
     ids=["few", "some", "many"],
 )
 def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):

@@ -299,8 +299,7 @@ def test_missing_or_other_table(path):
     ],
 )
 @pytest.mark.parametrize(
-    ("number", "remedy"),
-    [(errno.ENOSPC, "free some space"), (errno.EIO, "check the disk")],
+    ("number", "remedy"), [(errno.ENOSPC, "free some space"), (errno.EIO, "check the disk")]
 )
 def test_failures_of_the_system_are_explained(path, monkeypatch, function, action, number, remedy):
     write(path, 1, 3)

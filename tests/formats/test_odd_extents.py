@@ -9,13 +9,7 @@ import gauge_mc
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.lattice import (
-    PARALLELOGRAMS,
-    PLAQUETTES,
-    RECTANGLES,
-    Lattice,
-    OddLattice,
-)
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Lattice, OddLattice
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES

@@ -6,11 +6,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.registry import in_words
-from gauge_mc.smearing import (
-    SMEARINGS,
-    SmearingSequence,
-    make_smearing,
-)
+from gauge_mc.smearing import SMEARINGS, SmearingSequence, make_smearing
 from gauge_mc.smearing.kinds import Ape, Hyp, Stout
 
 

@@ -6,13 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.updates.chain_steps import (
-    KEY,
-    NOBODY,
-    ReplicaExchange,
-    pairs,
-    uniform,
-)
+from gauge_mc.updates.chain_steps import KEY, NOBODY, ReplicaExchange, pairs, uniform
 from gauge_mc.updates.momenta import acceptance
 from tests.reference import randoms
 

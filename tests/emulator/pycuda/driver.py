@@ -653,8 +653,7 @@ def module_from_file(path: str) -> Module:
 
 _TOTAL = int(os.environ.get("GAUGE_EMULATOR_BYTES", 2**30))
 _schedule = _Schedule(
-    int(os.environ.get("GAUGE_EMULATOR_SEED", "0")),
-    os.environ.get("GAUGE_EMULATOR_ORDER", RANDOM),
+    int(os.environ.get("GAUGE_EMULATOR_SEED", "0")), os.environ.get("GAUGE_EMULATOR_ORDER", RANDOM)
 )
 _freed: list[tuple[_Region, list[_Operation]]] = []
 _gpus = [_Gpu(number) for number in range(int(os.environ.get("GAUGE_EMULATOR_GPUS", "4")))]

@@ -16,13 +16,7 @@ from gauge_mc.fields.gradient_flow import STABLE, GradientFlow, field_strength, 
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.flows import FLOWS
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, WHOLE
-from gauge_mc.quantities.flow.observable import (
-    BEYOND,
-    EVERY,
-    STEP,
-    GradientFlowObservable,
-    flow,
-)
+from gauge_mc.quantities.flow.observable import BEYOND, EVERY, STEP, GradientFlowObservable, flow
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call, make_run

@@ -10,10 +10,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
 from gauge_mc.plots import PLOTS
-from gauge_mc.quantities.polyakov.observables import (
-    correlator_potential,
-    read_correlators,
-)
+from gauge_mc.quantities.polyakov.observables import correlator_potential, read_correlators
 from gauge_mc.quantities.potential.fit import read_result
 from tests.analysis.synthetic_loops import (
     SIGMA,

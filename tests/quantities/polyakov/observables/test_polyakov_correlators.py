@@ -257,13 +257,7 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
 @pytest.mark.longer
 @pytest.mark.parametrize(
     ("beta", "smooth"),
-    [
-        (0.2, False),
-        pytest.param(2.5, False, marks=SLOW),
-        (6.0, True),
-        (12.0, False),
-        (12.0, True),
-    ],
+    [(0.2, False), pytest.param(2.5, False, marks=SLOW), (6.0, True), (12.0, False), (12.0, True)],
 )
 def test_multihit_is_the_integral_over_every_link(group, precision, best_device, beta, smooth):
     lattice = Lattice(4, 4, 4, 4)

@@ -7,10 +7,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.polyakov.observables import (
-    PolyakovRepresentations,
-    dimensions,
-)
+from gauge_mc.quantities.polyakov.observables import PolyakovRepresentations, dimensions
 from tests.reference.fields import random_field
 from tests.reference.observables import transport
 

@@ -174,8 +174,7 @@ def test_missing_runs_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("betas", "words"),
-    [((5.66, 5.67), "larger than 5.67"), ((5.73, 5.74), "smaller than 5.73")],
+    ("betas", "words"), [((5.66, 5.67), "larger than 5.67"), ((5.73, 5.74), "smaller than 5.73")]
 )
 def test_a_missing_peak_is_named(tmp_path, betas, words):
     write_study(tmp_path, LATTICES[2:], betas, size=800)
