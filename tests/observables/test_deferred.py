@@ -55,22 +55,6 @@ def test_records_are_those_of_the_field_when_they_were_begun(devices, name, upda
     assert records(found) == expected
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_records_are_fetched_once(devices, name):
-    observable = OBSERVABLES[name].for_lattice(LATTICE)
-    expected = [[observable.measure(field)] for field in chain(devices, 6)]
-    recorder, found = None, []
-    for n, field in enumerate(chain(devices, 6)):
-        recorder = recorder or observable.recorder(field)
-        with devices.measuring():
-            recorder.begin()
-        if n in (2, 3):
-            found += records(recorder.fetch()[0])
-    found += records(recorder.fetch()[0])
-    assert recorder.fetch()[0].shape == (0, 1, 3)
-    assert found == expected
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [NAMES, NAMES[::-1]])
 def test_several_observables_are_measured_side_by_side(devices, names):

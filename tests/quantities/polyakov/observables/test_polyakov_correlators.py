@@ -208,7 +208,6 @@ def test_area_law_at_strong_coupling(group, precision, beta, fast_device):
     u = strong(group, beta)
     found = estimate(np.array(series)[:, 0])
     value = u**4 / int(group[2]) ** 2 * (1 + 16 * u**4)
-    print(group, u, value, found, estimate(np.array(series)[:, 1]))
     assert found.error < 0.05 * value
     assert abs(found.value - value) < 4 * found.error + 0.03 * value
 
@@ -230,7 +229,6 @@ def test_multilevel_and_plain_averages_agree(fast_device):
             values.append([record[-1] for record in one(field)])
     for r in range(3):
         first, second = (estimate(np.array(values)[:, r]) for values in series)
-        print(r + 1, first, second, first.error / second.error)
         assert second.error < 0.7 * first.error
         difference = estimate(np.subtract(*(np.array(values)[:, r] for values in series)))
         assert abs(difference.value) < 4 * difference.error

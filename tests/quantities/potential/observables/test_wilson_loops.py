@@ -24,19 +24,8 @@ from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
 from tests.reference.fields import CHARGES, abelian_field, angle, gauge_transform, random_su
 from tests.reference.observables import blocks_21, mean_wilson_loop
 from tests.reference.smearing import ape, hyp, spatial_hyp, stout
+from tests.smearing.test_ape import DEVICES
 from tests.smearing.test_stout import smooth_links
-
-DEVICES = [
-    *(
-        pytest.param(*one, marks=pytest.mark.slow)
-        for one in (("cpu-1", "double"), ("cpu-2", "double"), ("cpu-4", "single"))
-    ),
-    ("cpu-8", "single"),
-    ("cpu-8", "double"),
-    pytest.param("cpu-16", "single", marks=pytest.mark.slow),
-    pytest.param("cuda", "single", marks=pytest.mark.gpu),
-    pytest.param("cuda", "double", marks=pytest.mark.gpu),
-]
 
 QUICK = {("cpu-8", "double", "su3", UNEQUAL), ("cpu-8", "single", "su2", MANY_LANES)}
 """Devices, precisions, groups and lattices of quick tests."""
@@ -281,16 +270,6 @@ def test_levels_correlated_with_static_sources(group, best_device):
         both = [mean_wilson_loop(a, path, r, t, b) for a, b in (levels, levels[::-1])]
         assert loops[0, 1, path, r, t] == pytest.approx(np.mean(both), abs=1e-12)
     assert loops == again
-
-
-@pytest.mark.longer
-def test_repeated_measurements_between_levels_are_equal(group, best_device):
-    """The places of the levels in memory change from one measurement to the next."""
-    field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
-    how = {"smearing": Ape(0.2), "levels": (1, 2, 5), "correlations": True}
-    measure = LoopMeasurer(WilsonLoops(UNEQUAL, 2, 3, **how), field)
-    first, *others = ([loops.tobytes() for *_, loops in measure(field)] for _ in range(7))
-    assert all(one == first for one in others)
 
 
 @pytest.mark.parametrize(("name", "precision"), DEVICES[-4:])
