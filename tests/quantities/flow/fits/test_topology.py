@@ -51,14 +51,6 @@ def test_without_t0(tmp_path):
     assert "t0 is not known" in shown(result)
 
 
-def test_a_frozen_charge(tmp_path):
-    result = gauge_mc.fit("topology", make(tmp_path, 60, charges=np.ones(60)))
-    content = json.loads((tmp_path / "topology.json").read_text())
-    assert content["square"]["error"] is None
-    assert "Q changes 0 times in 60 configurations" in shown(result)
-    assert "nan" not in shown(result)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
