@@ -9,7 +9,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.drawing import find_plot
-from tests.quantities.shown import shown
+from tests.quantities.shown import shown as printed
 
 MEAN, COUNT, STEPS = 0.5, 4000, 7
 
@@ -51,7 +51,7 @@ def test_averages_and_costs_are_those_of_the_table(tmp_path):
     assert found.force == pytest.approx(math.sqrt((9 + 49) / 2))
     assert found.largest_force == 9.5
     assert found.cautions == []
-    text = shown(result)
+    text = printed(result)
     assert f"{COUNT} trajectories of {STEPS} steps" in text
     assert str(found.weight) in text
     assert "is not 1" not in text
@@ -62,9 +62,9 @@ def test_averages_and_costs_are_those_of_the_table(tmp_path):
 
 def test_energies_that_cannot_be_in_equilibrium_are_said(tmp_path):
     result = gauge_mc.fit("hmc", write_trajectories(tmp_path / "run", shift=0.3))
-    assert "⟨exp(−ΔH)⟩ is not 1 within its error" in shown(result)
+    assert "⟨exp(−ΔH)⟩ is not 1 within its error" in printed(result)
     early = gauge_mc.fit("hmc", write_trajectories(tmp_path / "early", thermal=60))
-    assert "--skip 7" in shown(early)
+    assert "--skip 7" in printed(early)
     later = gauge_mc.fit("hmc", tmp_path / "early", skip=70)
     assert later.found.trajectories == COUNT - 60
     assert later.found.cautions == []
@@ -74,14 +74,14 @@ def test_a_short_table_is_said_to_be_short(tmp_path):
     """By the average that varies most slowly, here the action."""
     short = gauge_mc.fit("hmc", write_trajectories(tmp_path / "run", count=40))
     assert any(one.startswith("The series is only") for one in short.found.cautions)
-    assert "50 τ_int are needed" in shown(short)
+    assert "50 τ_int are needed" in printed(short)
 
 
 def test_without_a_positive_mean_no_acceptance_is_predicted(tmp_path):
     negative = gauge_mc.fit("hmc", write_trajectories(tmp_path / "run", shift=-2 * MEAN))
     assert math.isnan(negative.found.predicted)
-    assert "erfc" not in shown(negative)
-    assert "nan" not in shown(negative)
+    assert "erfc" not in printed(negative)
+    assert "nan" not in printed(negative)
 
 
 def test_tables_with_too_little_are_refused(tmp_path):
@@ -107,6 +107,6 @@ def test_energies_are_drawn(tmp_path):
     # A negative mean has no normal distribution to compare with.
     odd = write_trajectories(tmp_path / "odd", mean=0.01, shift=-0.2, count=50)
     assert find_plot("hmc").draw([odd], tmp_path / "odd.svg") == []
-    assert "NaN" not in shown(gauge_mc.fit("hmc", odd)).replace("nan", "")
+    assert "NaN" not in printed(gauge_mc.fit("hmc", odd)).replace("nan", "")
     with pytest.raises(UsageError, match="The energy of trajectories is"):
         find_plot("hmc").draw([run, odd], tmp_path / "2.svg")
