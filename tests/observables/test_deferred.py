@@ -39,9 +39,8 @@ def records(found):
     return [[tuple(one) for one in measurement] for measurement in found.tolist()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("updates", [6, BLOCK + 10])
+@pytest.mark.parametrize("updates", [6, pytest.param(BLOCK + 10, marks=pytest.mark.slow)])
 def test_records_are_those_of_the_field_when_they_were_begun(devices, name, updates):
     observable = OBSERVABLES[name].for_lattice(LATTICE)
     expected = [[observable.measure(field)] for field in chain(devices, updates)]
