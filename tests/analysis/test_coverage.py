@@ -1,6 +1,5 @@
 """How often errors contain the truth, on synthetic series; `tests/tools/coverage.py` does all."""
 
-import math
 from itertools import chain
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from gauge_mc.analysis.timeseries import susceptibility
 from tests.samples import all_of
 from tests.tools.coverage import KINDS, missed, percentages, synthetic
-from tests.tools.lattice_coverage import STUDIES, Study, deviations
 
 EXACT = ("mean", "mass", *chain(*all_of("EXACT", "coverage")))
 """Quantities whose errors are right from 20 independent measurements on."""
@@ -28,17 +26,6 @@ def test_errors_of_averages_contain_the_truth_as_often_as_they_should(kind):
     assert missed(chosen) == []
     assert len(chosen) == 3 * len(EXACT)
     assert percentages(table[kind, "mean", 10])[2] > 90  # ten measurements have a caution
-
-
-def test_a_coverage_that_misses_is_found():
-    rng = np.random.default_rng(3)
-    pulls = rng.normal(size=2000)
-    named = ("kind", "mean", 20)
-    assert missed({named: [(one, False) for one in pulls]}) == []
-    for factor in (0.8, 1.25):
-        assert missed({named: [(factor * one, False) for one in pulls]})
-    (line,) = missed({("kind", "mean", 10): [(one, False) for one in pulls]})
-    assert line.endswith("0 % have a caution")
 
 
 @pytest.mark.slow
@@ -70,50 +57,3 @@ def test_errors_of_small_susceptibilities_are_not_too_small():
     within = [np.mean(np.abs(pulls) < sigma) for sigma in (1, 2)]
     assert 0.69 < within[0] < 0.75
     assert within[1] > 0.923
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """The mean of independent numbers of variance 1, with its true error."""
-
-    def mean(shared, series):
-        yield "x", float(series[0]["x"].mean()), len(series[0]["x"]) ** -0.5, False
-
-    one = Study("normal", [{}], lambda run: (None, {}), mean, ("x",))
-    monkeypatch.setitem(STUDIES, one.kind, one)
-    return one.kind
-
-
-def test_ensembles_that_are_drawn_have_the_truth_of_all_measurements(study):
-    rng = np.random.default_rng(12)
-    chains = [[{"x": rng.normal(loc=5, size=100)}] for _ in range(4)]
-    table = deviations(study, [None], chains, drawn=400)
-    for number in (20, 200):
-        pulls = np.array([one for one, _ in table["normal, drawn", "x", number]])
-        assert len(pulls) == 400
-        spread = np.concatenate([own[0]["x"] for own in chains]).std()
-        assert pulls.std() == pytest.approx(spread, rel=0.1)
-        assert abs(pulls.mean()) < 0.2
-
-
-def test_pieces_of_chains_deviate_less_because_they_are_a_part_of_the_truth(study):
-    """A piece of 20 of 100 numbers deviates from their mean by sqrt(0.8) of its error."""
-    rng, pulls = np.random.default_rng(13), []
-    for _ in range(300):
-        table = deviations(study, [None], [[{"x": rng.normal(size=50)}] for _ in range(2)])
-        pulls += [one for one, _ in table["normal", "x", 20]]
-    assert np.mean(np.square(pulls)) == pytest.approx(1, abs=0.12)
-
-
-def test_a_quantity_without_a_value_is_no_deviation(monkeypatch):
-    """An ensemble may lack a crossing that some of its bootstrap samples have."""
-
-    def mean(shared, series):
-        x = series[0]["x"]
-        yield "x", float(x.mean()) if x[0] > 0 else math.nan, 1.0, False
-
-    monkeypatch.setitem(STUDIES, "some", Study("some", [{}], lambda run: (None, {}), mean, ("x",)))
-    x = np.concatenate([[1.0], np.random.default_rng(14).normal(size=99)])
-    pulls = deviations("some", [None], [[{"x": x}]], drawn=100)["some, drawn", "x", 20]
-    assert 20 < len(pulls) < 80
-    assert np.isfinite([one for one, _ in pulls]).all()

@@ -65,32 +65,6 @@ def test_a_snapshot_is_not_changed_by_later_updates(tmp_path, best_device):
         assert (again.to_numpy() == field.to_numpy()).all()
 
 
-def test_no_more_than_two_are_in_flight(tmp_path, best_device):
-    field = Field.cold(LATTICE, "su2", "single", best_device)
-    begun, go_on, beyond = threading.Semaphore(0), threading.Semaphore(0), threading.Event()
-    too_early = []
-
-    def slow():
-        begun.release()
-        go_on.acquire()
-
-    def watch():
-        begun.acquire()
-        too_early.append(beyond.wait(0.3))  # the third has to wait for the first
-        go_on.release(IN_FLIGHT + 1)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    with BackgroundWriter() as writer:
-        for n in range(IN_FLIGHT + 1):
-            put(writer, field, tmp_path / str(n), slow)
-        beyond.set()
-        watcher.join()
-        writer.flush()
-    assert too_early == [False]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
-
-
 def test_after_a_failure_nothing_more_is_written(tmp_path, best_device):
     field = Field.cold(LATTICE, "su2", "single", best_device)
     held = threading.Event()

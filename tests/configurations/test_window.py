@@ -45,8 +45,7 @@ def forms(group, dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
 @pytest.mark.parametrize(
-    "group",
-    ["su3", *(pytest.param(f"su{n}", marks=pytest.mark.slow) for n in (2, 4, 5, 6, 7, 8))],
+    "group", ["su3", *(pytest.param(f"su{n}", marks=pytest.mark.slow) for n in (2, 4, 5, 6, 7, 8))]
 )
 def test_numpy_does_what_kernels_do(group, dtype):
     device = open_host()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.cuda.kernel import DEFAULT, Bounds, TunedBounds, candidates, default_bounds
+from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
@@ -42,27 +42,6 @@ def test_bounds_are_kept_for_a_gpu_and_a_kernel():
     assert TunedBounds("Another GPU").bounds(HEATBATH, SU3) == USUAL
 
 
-def test_bounds_are_kept_for_what_a_kernel_depends_on():
-    """Overrelaxation draws nothing, so that its bounds do not depend on the generator."""
-    kept = TunedBounds("A GPU")
-    for kernel in (HEATBATH, OVERRELAXATION):
-        kept.keep(kernel, SU3, Bounds(64, 8))
-    lcg = Variant("single", (*CHOICES[:5], GENERATORS["lcg"].choice(), ONE_REPLICA))
-    assert kept.bounds(OVERRELAXATION, lcg) == Bounds(64, 8)
-    assert kept.bounds(HEATBATH, lcg) == USUAL
-    for other in (
-        Variant("double", CHOICES),
-        Variant("single", (*GROUPS["su2"].choices, *lcg.choices[2:])),
-    ):
-        assert kept.bounds(OVERRELAXATION, other) == default_bounds(other)
-
-
-def test_default_bounds_are_those_of_the_group(group, precision):
-    variant = Variant(precision, (GROUPS[group].choice,))
-    assert default_bounds(variant) == Bounds(*GROUPS[group].launch_bounds[precision])
-    assert TunedBounds("A GPU").bounds(ADD_PARTIAL_SUMS, variant) == DEFAULT
-
-
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"heatbath": 1}', "other sources"])
 def test_what_is_damaged_or_of_other_sources_is_forgotten(tmp_path, damage):
     TunedBounds("A GPU").keep(HEATBATH, SU3, Bounds(64, 8))
@@ -72,9 +51,3 @@ def test_what_is_damaged_or_of_other_sources_is_forgotten(tmp_path, damage):
     assert other_sources != text
     file.write_text(other_sources if damage == "other sources" else damage)
     assert TunedBounds("A GPU").bounds(HEATBATH, SU3) == USUAL
-
-
-def test_candidates_differ_and_fit():
-    found = candidates()
-    assert len({(bounds.threads, bounds.registers) for bounds in found}) == len(found) > 10
-    assert all(bounds.registers * bounds.threads * bounds.blocks <= 65536 for bounds in found)

@@ -16,7 +16,6 @@ from gauge_mc import interruption
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, StoppedError
 from gauge_mc.groups import GROUPS
@@ -53,16 +52,6 @@ def test_a_kernel_is_compiled_once_however_many_want_it(compilations):
     assert found == 8 * [(path, "printed")]
     assert path.read_bytes() == b"object"
     cache.compiled(GOOD, SU2, ["c", "-O1"], "", ".so")
-    assert len(compilations) == 2
-
-
-def test_watchers_hear_of_kernels_that_are_compiled_and_not_of_those_that_are_kept(compilations):
-    names = []
-    with cache.watching(names.append):
-        for _ in range(2):
-            cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    cache.compiled(GOOD, SU3, ["c"], "", ".so")
-    assert names == [GOOD.name]
     assert len(compilations) == 2
 
 
@@ -107,17 +96,6 @@ def test_a_copy_of_the_package_has_the_same_objects(root, tmp_path):
         found.append(kernels / Path(printed.strip()).name)
     assert found[0].name == found[1].name
     assert found[0].read_bytes() == found[1].read_bytes()
-
-
-def test_clearing_removes_everything(compilations):
-    path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    files = [one for one in cache.cache_folder().rglob("*") if one.is_file()]
-    assert path in files
-    assert cache.clear_cache() == len(files)
-    assert not cache.cache_folder().exists()
-    assert cache.clear_cache() == 0
-    cache.compiled(GOOD, SU2, ["c"], "", ".so")
-    assert len(compilations) == 2
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
@@ -218,20 +196,6 @@ def test_a_planted_lock_overwrites_nothing(compilations, tmp_path):
     with pytest.raises(GaugeError, match="cannot be stored"):
         cache.compiled(GOOD, SU2, ["c"], "", ".so")
     assert victim.read_text() == "precious"
-
-
-def test_tuned_launch_bounds_are_checked_when_they_are_read(compilations):
-    tuned = TunedBounds("Some GPU")
-    tuned.keep(GOOD, SU2, Bounds(256, 2))
-    assert TunedBounds("Some GPU").bounds(GOOD, SU2) == Bounds(256, 2)
-    (file,) = cache.cache_folder().glob("bounds-*.json")
-    good = file.read_bytes()
-    for damage in (truncated, changed, lambda data: data.replace(b"256", b"128")):
-        file.write_bytes(damage(good))
-        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
-    for content in (b"[" * 50000, b"[]", good.partition(b"\n")[2].replace(b"256", b"1e9")):
-        cache.keep(file, content)
-        assert TunedBounds("Some GPU").bounds(GOOD, SU2) == default_bounds(SU2)
 
 
 def test_what_killed_processes_have_left_is_cleared(compilations):

@@ -172,11 +172,6 @@ def test_the_library_compiles_as_a_program(libraries, tmp_path):
     assert not (tmp_path / "other.cubin").exists()
 
 
-def test_a_library_states_its_release_without_another_process(libraries, monkeypatch):
-    monkeypatch.setattr(compiler, "version_of", None)
-    assert CudaCompiler(str(libraries[12])).release == (12, 1)
-
-
 def test_a_library_that_does_not_load_is_an_error(tmp_path):
     one = CudaCompiler(empty(tmp_path / "libnvrtc.so.13"))
     assert (one.release, one.identity) == (None, "")

@@ -5,20 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.devices.base import Registers
-from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction, Tile, best_tile
+from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Layout, work
 from gauge_mc.errors import GaugeError
-
-
-def test_tiles_divide_the_lattice():
-    for extents, slices, threads in [((48, 48, 48), 48, 128), ((4, 6, 8), 10, 256)]:
-        tile = best_tile(extents, slices, threads)
-        assert tile.threads <= threads
-        assert (extents[0] // 2) % tile.half_x == extents[1] % tile.y == 0
-        assert extents[2] % tile.z == 0
-    for slices in 48, 46:
-        assert best_tile((48, 48, 48), slices, 128) == Tile(8, 2, 2, 4)
 
 
 def test_blocks_of_a_sweep_are_all_there_at_once():

@@ -4,12 +4,7 @@ import ctypes
 
 import pytest
 
-from gauge_mc.devices.cuda.graphs import (
-    EARLY_NAMES,
-    KERNEL,
-    PROGRAMMATIC,
-    EarlyStarts,
-)
+from gauge_mc.devices.cuda.graphs import EARLY_NAMES, KERNEL, PROGRAMMATIC, EarlyStarts
 
 USUAL, EARLY, COPY = (0, 0, 0), (PROGRAMMATIC, 0, PROGRAMMATIC), 1
 

@@ -93,8 +93,7 @@ LACKING = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "lacking",
-    ["cuda-bindings", *(pytest.param(one, marks=SLOW) for one in [*LACKING][1:])],
+    "lacking", ["cuda-bindings", *(pytest.param(one, marks=SLOW) for one in [*LACKING][1:])]
 )
 def test_what_is_missing_is_said_at_the_start_and_the_cpu_computes(machine, tmp_path, lacking):
     done = run(*COMMANDS["generate"], "--output", "run", **machine(**LACKING[lacking]))

@@ -110,26 +110,6 @@ def test_parameters_of_kernels_are_where_launches_put_them(tmp_path, architectur
 @pytest.mark.slow
 @needs_hipcc
 @pytest.mark.parametrize(
-    ("architecture", "bounds", "waves"),
-    [
-        ("gfx90a", Bounds(128, 4), 2),
-        ("gfx908", Bounds(64, 2), 1),
-        ("gfx1030", Bounds(128, 4), 8),
-        ("gfx1030", Bounds(128, 1), 2),
-    ],
-)
-def test_as_many_threads_are_resident_as_on_a_multiprocessor(tmp_path, architecture, bounds, waves):
-    """By the waves of each of the four SIMD units of a compute unit, or of the two of RDNA."""
-    options = "-S", "-emit-llvm"
-    variant = Variant("double", (SU3,))
-    text, _ = compiled(tmp_path, Kernel("plaquette"), variant, bounds, architecture, *options)
-    assert re.findall(r'"amdgpu-waves-per-eu"="(\d+)"', text) == [str(waves)]
-    assert f'"amdgpu-flat-work-group-size"="1,{bounds.threads}"' in text
-
-
-@pytest.mark.slow
-@needs_hipcc
-@pytest.mark.parametrize(
     ("name", "group", "further"),
     [
         ("overrelaxation", "su2", [*ACTIONS["iwasaki"].choices, norms_of("single")]),

@@ -71,32 +71,6 @@ def enough_variants(kernel):
 # What kernels depend on
 
 
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        ("heatbath", {"group", "law", "action", "colouring", "norms", "random", "replicas"}),
-        ("overrelaxation", {"group", "action", "colouring", "norms"}),
-        ("hot", {"group", "random"}),
-        ("plaquette", {"group"}),
-        ("add_partial_sums", set()),
-    ],
-)
-def test_a_kernel_depends_on_the_choices_whose_headers_it_includes(name, kinds):
-    kernel = Kernel(name)
-    assert kernel.kinds == kinds
-    assert {choice.kind for choice in kernel.narrowed(VARIANT).choices} == kinds
-    if kinds:
-        with pytest.raises(TypeError, match=f"kernel {name} needs a choice of .*{min(kinds)}"):
-            kernel.narrowed(Variant("single"))
-
-
-@pytest.mark.slow
-def test_sum_kernels_are_those_with_sums():
-    sums = {kernel.name for kernel in KERNELS if kernel.sums}
-    assert {"plaquette", "polyakov", "wilson_loops"} <= sums
-    assert not sums & {"heatbath", "copy", "add_partial_sums"}
-
-
 def test_the_digest_is_of_the_sources_that_a_kernel_depends_on(tmp_path):
     def digest(name, text, *choices):
         folder = tmp_path / name
@@ -129,44 +103,17 @@ LOOPS = {
 }
 
 
-def test_arguments_are_filled_by_name():
-    filled = Kernel("wilson_loops").arguments(VARIANT, **LOOPS)
-    assert bytes(filled.geometry) == bytes(LAYOUT.geometry)
-    assert bytes(filled.work) == bytes(LOOPS["work"])
-    assert (filled.links, filled.lines, filled.sums) == (4096, 8192, 12288)
-    assert list(filled.end) == [1, 2, 3]
-    assert (filled.first, filled.count) == (1, 8)
-
-
-def test_arguments_that_are_missing_or_unknown_are_named():
-    given = {name: value for name, value in LOOPS.items() if name not in ("sums", "end")}
-    sentence = "kernel wilson_loops: missing end, sums, unknown beta, dims"
-    with pytest.raises(TypeError, match=sentence):
-        Kernel("wilson_loops").arguments(VARIANT, **given, dims=1, beta=2.0)
-    with pytest.raises(TypeError, match="kernel wilson_loops: missing none, unknown beta"):
-        Kernel("wilson_loops").arguments(VARIANT, **LOOPS, beta=2.0)
-    others = {name: value for name, value in LOOPS.items() if name != "work"}
-    with pytest.raises(TypeError, match="kernel wilson_loops: missing work, unknown none"):
-        Kernel("wilson_loops").arguments(VARIANT, **others)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "cpp"),
     [
         ("first", 1.5, "int"),
-        ("first", "one", "int"),
-        ("first", None, "int"),
         ("first", 2**31, "int"),
         ("links", 0.5, "GROUP::Field"),
-        ("links", "links", "GROUP::Field"),
         ("links", -1, "GROUP::Field"),
         ("sums", 2.0, r"double\*"),
         ("end", 3, r"int\[3\]"),
         ("end", (1, 2), r"int\[3\]"),
-        ("end", (1, 2, 3, 4), r"int\[3\]"),
-        ("end", (1, 2, 0.5), r"int\[3\]"),
         ("work", LAYOUT.geometry, "Work"),
-        ("work", (0, 1), "Work"),
         ("geometry", None, "Geometry"),
     ],
 )
@@ -174,14 +121,6 @@ def test_an_argument_of_the_wrong_type_is_named(name, value, cpp):
     sentence = f"The argument {name} of the kernel wilson_loops is .* not a value of type {cpp}"
     with pytest.raises(TypeError, match=sentence):
         Kernel("wilson_loops").arguments(VARIANT, **{**LOOPS, name: value})
-
-
-def test_pointers_may_be_null_and_numbers_may_be_of_numpy():
-    numpy = pytest.importorskip("numpy")
-    filled = Kernel("wilson_loops").arguments(
-        VARIANT, **{**LOOPS, "lines": None, "sums": 0, "first": numpy.int64(3)}
-    )
-    assert (filled.lines, filled.sums, filled.first) == (None, None, 3)
 
 
 # Python and C++ agree about arguments
@@ -270,14 +209,6 @@ def test_a_member_that_is_read_wrongly_fails_the_build(build, before, member, na
         build(TINY.format(before=before, member=member), precision=precision)
 
 
-def test_coefficients_of_an_action_are_checked(build, tmp_path):
-    header = tmp_path / "odd.h"
-    choice = Choice.of("action", "odd", header, "Odd")
-    text = TINY.format(before='#include "action/action.h"', member="ACTION::Coefficients action;")
-    header.write_text("struct Odd { struct Coefficients { double c0, c1; }; };")
-    build(text, choice)
-
-
 def test_coefficients_that_are_read_wrongly_fail_the_build(build, tmp_path):
     header = tmp_path / "odd.h"
     choice = Choice.of("action", "odd", header, "Odd")
@@ -301,13 +232,6 @@ def test_other_errors_are_the_compilers(build, member, after, message):
     said = rf"^The kernel 'tiny' cannot be compiled: .*tiny.cu[:(]\d+.*{message}[^`]*$"
     with pytest.raises(GaugeError, match=said):
         build(TINY.format(before="", member=member) + after)
-
-
-def test_an_error_in_a_header_names_the_line_of_the_kernel(build):
-    text = TINY.format(before="", member="double* sums;") + "SUM_KERNEL(tiny_sum, 2, tiny_values)"
-    values = "INLINE void tiny_values(const Arguments&, const Site&, real (&)[1]) {}\n"
-    with pytest.raises(GaugeError, match=r"cannot be compiled: .*tiny.cu[:(]13\b"):
-        build(text.replace("SUM_KERNEL", values + "SUM_KERNEL"))
 
 
 # Warnings

@@ -13,14 +13,7 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.updates.molecular_dynamics import DRIFT
-from tests.devices.large_memory import (
-    BYTES,
-    at_end,
-    fill,
-    same_at_end,
-    second_of_last,
-    sparse_gpu,
-)
+from tests.devices.large_memory import BYTES, at_end, fill, same_at_end, second_of_last, sparse_gpu
 
 pytestmark = pytest.mark.gpu
 

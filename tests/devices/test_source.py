@@ -1,48 +1,11 @@
 """What Python reads of the kernel sources."""
 
-import ctypes
-import re
 from pathlib import Path
 
 import pytest
 
-from gauge_mc.devices.source import (
-    constants,
-    digest_of,
-    included,
-    members,
-    source_folder,
-    source_folders,
-    structure,
-    zero,
-)
+from gauge_mc.devices.source import members
 from gauge_mc.errors import GaugeError
-
-SOURCE = """
-#include "part.h"
-constexpr int ROWS = 2, COLUMNS = 3;      // both are read
-constexpr int CELLS = ROWS * (COLUMNS - 1) + 8 / 2, HUGE = sizeof(double);
-constexpr double HALF = 0.5;
-/* struct Arguments { int commented; }; */
-struct Arguments {
-    Part part;                 // a structure
-    unsigned key[ROWS], step[COLUMNS];
-    const double* partial;     // a pointer to constants
-    float *a, b;
-    Matrix links;
-    long long table[ROWS][COLUMNS];
-    static const int IGNORED = 1;
-    int size() const { return ROWS; }
-};
-"""
-PART = """
-struct Inner { int x; };
-struct Part {
-    Inner inner;
-    double weight;
-};
-"""
-
 
 WHOLE = {
     "part": ((7,), 0.5),
@@ -65,121 +28,6 @@ def write(folder: Path, **files: str) -> Path:
     return path
 
 
-@pytest.fixture
-def roots(tmp_path):
-    return (write(tmp_path, part_h=PART, some_cu=SOURCE),)
-
-
-def test_members_of_a_structure(roots):
-    found = {one.name: (one.cpp, one.extents) for one in members("Arguments", roots)}
-    assert found == {
-        "part": ("Part", ()),
-        "key": ("unsigned", (2,)),
-        "step": ("unsigned", (3,)),
-        "partial": ("double*", ()),
-        "a": ("float*", ()),
-        "b": ("float", ()),
-        "links": ("Matrix", ()),
-        "table": ("long long", (2, 3)),
-    }
-
-
-def test_structures_are_laid_out_as_in_cpp(roots):
-    kind = structure("Arguments", roots)
-    offsets = {name: getattr(kind, name).offset for name, _ in kind._fields_}
-    assert offsets == {
-        "part": 0,
-        "key": 16,
-        "step": 24,
-        "partial": 40,
-        "a": 48,
-        "b": 56,
-        "links": 64,
-        "table": 72,
-    }
-    assert ctypes.sizeof(kind) == 120
-    filled = kind(**WHOLE)
-    assert filled.part.inner.x == 7
-    assert filled.table[1][2] == 6
-    assert structure("Part", roots) is type(filled.part)
-
-
-NESTED = """
-#include "part.h"
-struct Outer { Part parts[2]; Inner inner; float factor; unsigned long long large; };
-"""
-OUTER = {"parts": (((1,), 0.5), ((2,), 1.5)), "inner": (3,), "factor": 0.1, "large": 2**64 - 1}
-
-
-@pytest.fixture
-def outer(tmp_path):
-    """Structures in structures, and in arrays in structures."""
-    return structure("Outer", (write(tmp_path, part_h=PART, nested_h=NESTED),))
-
-
-def test_all_members_of_structures_are_given(outer, roots):
-    inner = structure("Inner", roots)
-    filled = outer(**{**OUTER, "inner": inner(3)})
-    assert [(one.inner.x, one.weight) for one in filled.parts] == [(1, 0.5), (2, 1.5)]
-    assert (filled.inner.x, filled.large) == (3, 2**64 - 1)
-    assert bytes(outer(*OUTER.values())) == bytes(filled)
-    assert bytes(zero(outer)) == bytes(ctypes.sizeof(outer))
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ({"weigth": 1.0, "inner": (1,)}, "missing weight, unknown weigth"),
-        ({"inner": (1,)}, "missing weight, unknown none"),
-        ({"inner": (1,), "weight": 1.0, "more": 0}, "missing none, unknown more"),
-        ({}, "missing inner, weight, unknown none"),
-    ],
-)
-def test_misnamed_members_of_a_structure_are_named(values, sentence, roots):
-    with pytest.raises(TypeError, match=rf"Members of the structure Part in .*part.h: {sentence}."):
-        structure("Part", roots)(**values)
-
-
-def test_values_in_order_are_neither_too_few_nor_too_many(roots):
-    kind = structure("Part", roots)
-    with pytest.raises(TypeError, match="missing weight, unknown none"):
-        kind((1,))
-    with pytest.raises(TypeError, match=r"missing none, unknown 'a surplus'"):
-        kind((1,), 1.0, "a surplus")
-    with pytest.raises(TypeError, match="missing none, unknown none"):
-        kind((1,), 1.0, inner=(2,))
-    with pytest.raises(AttributeError, match="weigth"):
-        kind((1,), 1.0).weigth = 2.0
-
-
-@pytest.mark.parametrize(
-    ("member", "value"),
-    [
-        ("parts", (((1,), 0.5),)),
-        ("parts", (((1,), 0.5), ((2,),))),
-        ("parts", (((1,), 0.5), ((2, 3), 1.5))),
-        ("parts", (((1,), 0.5), ((2**31,), 1.5))),
-        ("parts", (((1,), 0.5), ((2,), "a weight"))),
-        ("parts", (((1,), 0.5), ((2.5,), 1.5))),
-        ("inner", ()),
-        ("inner", (-(2**31) - 1,)),
-        ("inner", None),
-        ("large", 2**64),
-        ("large", -1),
-        ("factor", 10**400),
-    ],
-)
-def test_what_a_member_at_any_depth_cannot_hold_is_refused(member, value, outer):
-    sentence = f"The member {member} of the structure Outer in .*nested.h is .* not a value of type"
-    with pytest.raises(TypeError, match=sentence):
-        outer(**{**OUTER, member: value})
-
-
-def test_a_declaration_is_one_class_whichever_source_includes_it(roots, tmp_path):
-    other = (write(tmp_path, other_cu='#include "part.h"\n'),)
-    assert structure("Part", roots) is structure("Part", other)
-
-
 def test_of_several_declarations_that_in_a_root_counts(tmp_path):
     """An action may include another one, which has coefficients of its own."""
     one = write(tmp_path, one_h="struct One { struct Coefficients { double a; }; };")
@@ -190,27 +38,6 @@ def test_of_several_declarations_that_in_a_root_counts(tmp_path):
     for header, names in ((one, ["a"]), (two, ["b", "c"])):
         found = members("ACTION::Coefficients", (header, kernel))
         assert [member.name for member in found] == names
-
-
-def test_constants_that_can_be_evaluated(roots):
-    assert constants(roots[0]) == {"ROWS": 2, "COLUMNS": 3, "CELLS": 8}
-
-
-def test_includes_come_once_and_the_innermost_first(roots, tmp_path):
-    twice = write(tmp_path, twice_cu='#include "part.h"\n#  include "some.cu"\n#include <vector>\n')
-    names = [path.name for path in included((twice,))]
-    assert names == ["part.h", "some.cu", "twice.cu"]
-    arch = included((source_folder() / "arch" / "arch.h",))
-    assert {"cpu.h", "gpu.h"} <= {path.name for path in arch}
-
-
-def test_digests_tell_contents_apart_but_not_folders(roots, tmp_path):
-    (tmp_path / "copy").mkdir()
-    copy = write(tmp_path / "copy", part_h=PART, some_cu=SOURCE)
-    assert digest_of(included((copy,))) == digest_of(included(roots))
-    before = digest_of(included(roots))
-    (tmp_path / "part.h").write_text(PART.replace("weight", "height"))
-    assert digest_of(included(roots)) != before
 
 
 @pytest.mark.parametrize(
@@ -226,12 +53,3 @@ def test_what_cannot_be_read_is_refused(declaration, sentence, tmp_path):
     path = write(tmp_path, bad_cu=declaration)
     with pytest.raises(GaugeError, match=sentence):
         members("Arguments", (path,))
-
-
-def test_only_arch_knows_the_machine():
-    paths = [
-        path for one in source_folders() for path in one.rglob("*") if path.suffix in (".h", ".cu")
-    ]
-    naming = {path.parent.name for path in paths if re.search("__(CUDACC|HIP)__", path.read_text())}
-    assert len(paths) > 20
-    assert naming == {"arch"}

@@ -1,7 +1,6 @@
-"""Teams of threads: every item is done once, in its step, and delayed threads are helped."""
+"""Teams of threads: every item is done once, in its step."""
 
 import ctypes
-import os
 import subprocess
 
 import numpy as np
@@ -17,16 +16,11 @@ from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.updates.heatbath import heatbath, overrelax
 
 HARNESS = """
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "arch/cpu_team.cu"
 
-// Let a team do steps of these numbers of items. `times` counts how often an item was done, and
-// `thread` tells by whom. The first item of the second share takes `delay` ns. Return how often
-// items began before all items of earlier steps had ended.
-extern "C" int carry_out(Team* team, int steps, const int* items, int* times, int* thread,
-                         long long delay) {
+// Let a team do steps of these numbers of items. `times` counts how often an item was done. Return
+// how often items began before all items of earlier steps had ended.
+extern "C" int carry_out(Team* team, int steps, const int* items, int* times) {
     std::atomic<int> ended{0}, early{0};
     team->share(
         steps, [=](int step) { return (long long)items[step]; },
@@ -36,9 +30,6 @@ extern "C" int carry_out(Team* team, int steps, const int* items, int* times, in
             if (ended.load() < before) early++;
             for (long long i = begin; i < end; i++) {
                 __atomic_fetch_add(&times[before + i], 1, __ATOMIC_RELAXED);
-                thread[before + i] = (int)syscall(SYS_gettid);
-                if (delay && i == items[step] / team->size)
-                    for (const long long till = now() + delay; now() < till;) sched_yield();
                 ended++;
             }
         });
@@ -62,56 +53,28 @@ def library(request, tmp_path_factory):
     return ctypes.CDLL(str(built))
 
 
-def carry_out(library, team, items, delay=0):
-    """Return how often each item was done, and by which threads."""
-    total = sum(items)
-    times, threads = np.zeros(total, np.int32), np.zeros(total, np.int32)
+def carry_out(library, team, items):
+    """Return how often each item was done."""
+    times = np.zeros(sum(items), np.int32)
     given = (ctypes.c_int * len(items))(*items)
-    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (times, threads))
-    delayed = ctypes.c_longlong(delay)
-    early = library.carry_out(team.address, len(items), given, *pointers, delayed)
-    assert early == 0
-    return times, threads
+    place = ctypes.c_void_p(times.ctypes.data)
+    assert library.carry_out(team.address, len(items), given, place) == 0
+    return times
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 17])
 def test_every_item_is_done_once_and_in_its_step(library, size):
     team = Team(library, size)
     for items in ([1], [0, 3, 0], [1, 2, 5, 16, 17, 18, 100, 1000], [7] * 60, [0], [200, 1] * 30):
-        times, _ = carry_out(library, team, items)
-        assert np.all(times == 1)
+        assert np.all(carry_out(library, team, items) == 1)
 
 
 def test_numbers_of_steps_begin_again(library):
     """The tags of shares that were empty for long are not taken for later ones."""
     team = Team(library, 3)
     for _ in range(50):
-        assert np.all(carry_out(library, team, [1] * 33)[0] == 1)
-    assert np.all(carry_out(library, team, [100] * 20)[0] == 1)
-
-
-def test_a_delayed_thread_is_helped(library):
-    """The second thread's first items take long, so that the first thread does the rest."""
-    team = Team(library, 2)
-    carry_out(library, team, [64])
-    times, threads = carry_out(library, team, [64], delay=100_000_000)
-    assert np.all(times == 1)
-    first, delayed = threads[0], threads[32]
-    if first != delayed:  # else it was the first thread, which was through before the other began
-        assert set(threads[36:]) == {first}
-
-
-def test_threads_that_are_not_delayed_keep_their_shares(library):
-    """Otherwise their links would move from cache to cache; other processes may disturb it."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("There is only one core.")
-    team = Team(library, 2)
-    for _ in range(200):
-        threads = carry_out(library, team, [20000])[1]
-        if len(set(threads[:10000])) == len(set(threads[10000:])) == 1:
-            break
-    else:
-        pytest.fail("In no step did both threads keep their shares.")
+        assert np.all(carry_out(library, team, [1] * 33) == 1)
+    assert np.all(carry_out(library, team, [100] * 20) == 1)
 
 
 @pytest.mark.parametrize("extents", [(4, 4, 4, 4), (8, 8, 8, 6)])

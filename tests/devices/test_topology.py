@@ -6,45 +6,24 @@ import sys
 import pytest
 
 from gauge_mc.devices.cpu import device as cpu_device
-from gauge_mc.devices.cpu import device as pages
 from gauge_mc.devices.cpu import topology
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cpu.topology import Claim, Core, core_quota, in_order, read_cores
 
 
-def make_machine(root, nodes, caches, cores, threads, last_size="32768K"):
-    """Write a machine as /sys describes it, hyperthreads numbered after all cores, and return it.
+def machine(nodes, caches, cores, threads):
+    """Return the cores of a machine whose hyperthreads are numbered after all physical cores.
 
     The arguments are the numbers of nodes, of last-level caches per node, of physical cores per
     cache, and of hyperthreads per core.
     """
-    total = nodes * caches * cores
-    for number in range(total * threads):
-        core = number % total
-        node, cache = core // (caches * cores), core // cores
-        folder = root / f"cpu{number}"
-        siblings = ",".join(str(core + total * k) for k in range(threads))
-        sharing = ",".join(
-            f"{cache * cores + total * k}-{cache * cores + cores - 1 + total * k}"
-            for k in range(threads)
-        )
-        texts = {
-            "topology/physical_package_id": str(node),
-            "topology/core_id": str(core % (caches * cores)),
-            f"node{node}/empty": "",
-        }
-        kinds = [(1, "Data", "32K", siblings), (1, "Instruction", "64K", siblings)]
-        kinds += [(2, "Unified", "1024K", siblings), (3, "Unified", last_size, sharing)]
-        for n, (level, kind, size, shared) in enumerate(kinds):
-            index = f"cache/index{n}"
-            texts[f"{index}/level"] = str(level)
-            texts[f"{index}/type"] = kind
-            texts[f"{index}/size"] = size
-            texts[f"{index}/shared_cpu_list"] = shared
-        for name, text in texts.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(f"{text}\n")
-    return read_cores(range(total * threads), root)
+    total, per_node = nodes * caches * cores, caches * cores
+    places = [(core // per_node, core % per_node, core // cores) for core in range(total)]
+    return [
+        Core(core + total * thread, (node, number), node, cache * cores, 2**25, 2**20)
+        for thread in range(threads)
+        for core, (node, number, cache) in enumerate(places)
+    ]
 
 
 def numbers(cores):
@@ -54,35 +33,12 @@ def numbers(cores):
 # Files of the system
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0\n", [0]), ("0-3,8\n", [0, 1, 2, 3, 8]), ("2,4-5", [2, 4, 5]), ("\n", [])],
-)
-def test_lists_of_numbers(text, expected):
-    assert topology.numbers_in(text) == expected
-
-
-def test_cores_know_what_they_share(tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=2)
-    assert len(cores) == 32
-    assert cores[5] == Core(5, (0, 5), 0, 4, 2**25, 2**20)
-    assert cores[8] == Core(8, (1, 0), 1, 8, 2**25, 2**20)
-    assert cores[16 + 5] == Core(21, (0, 5), 0, 4, 2**25, 2**20)
-    assert topology.cache_bytes(cores) == 4 * 2**25
-    assert topology.cache_bytes(cores[:5]) == 2 * 2**25
-
-
-def test_a_system_that_says_nothing_has_cores_that_share_nothing(tmp_path):
-    assert read_cores([3, 1], tmp_path) == [
-        Core(1, (0, 1), 0, 1, 0, 0),
-        Core(3, (0, 3), 0, 3, 0, 0),
-    ]
-
-
 def test_rubbish_counts_as_unknown(tmp_path):
-    make_machine(tmp_path, 1, 1, 1, 1, last_size="a lot")
-    (tmp_path / "cpu0/topology/core_id").write_text("none")
-    assert read_cores([0], tmp_path) == [Core(0, (0, 0), 0, 0, 0, 2**20)]
+    for name, text in (("topology/core_id", "none"), ("cache/index0/size", "a lot")):
+        file = tmp_path / "cpu0" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    assert read_cores([0], tmp_path) == [Core(0, (0, 0), 0, 0, 0, 0)]
 
 
 # Quotas
@@ -137,31 +93,17 @@ def test_the_default_number_of_threads(monkeypatch, allowed, quota, threads):
 # Which cores a team takes
 
 
-def test_physical_cores_come_first(tmp_path):
-    cores = make_machine(tmp_path, nodes=1, caches=1, cores=4, threads=2)
+def test_physical_cores_come_first():
+    cores = machine(nodes=1, caches=1, cores=4, threads=2)
     assert numbers(in_order(cores)) == [0, 1, 2, 3, 4, 5, 6, 7]
     assert numbers(in_order(cores[1:])) == [1, 2, 3, 4, 5, 6, 7]  # 4 is alone on its core
 
 
-def test_a_node_and_a_cache_are_filled_before_the_next(tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=4, threads=1)
+def test_a_node_and_a_cache_are_filled_before_the_next():
+    cores = machine(nodes=2, caches=2, cores=4, threads=1)
     assert numbers(in_order(cores)) == list(range(16))
     mask = [core for core in cores if core.number in {0, 1, 4, 8, 9, 12, 13, 14}]
     assert numbers(in_order(mask)) == [12, 13, 14, 8, 9, 0, 1, 4]
-
-
-def test_neighbours_in_a_team_share_a_cache(tmp_path, monkeypatch):
-    cores = make_machine(tmp_path, nodes=2, caches=2, cores=2, threads=2)
-    monkeypatch.setattr(topology, "allowed_cores", lambda: frozenset(range(16)))
-    monkeypatch.setattr(topology, "core_quota", lambda: float("inf"))
-    monkeypatch.setattr(topology, "read_cores", lambda allowed: cores)
-    monkeypatch.setattr(Claim, "_take", lambda self, number: True)
-    teams = CpuDevice(16)._teams
-    assert numbers(teams.cores()) == [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]
-    teams.use(4)
-    assert numbers(teams.cores()) == [0, 1, 2, 3]
-    teams.use(2)
-    assert numbers(teams.cores()) == [0, 1]
 
 
 # Claims
@@ -240,22 +182,6 @@ def test_a_closed_device_releases_its_cores(monkeypatch, far):
 # Memory
 
 
-def test_every_core_touches_its_part_of_new_memory(monkeypatch, tmp_path):
-    cores = make_machine(tmp_path, nodes=2, caches=1, cores=3, threads=1)
-    parts = list(pages.parts(1000, cores))
-    assert [core for core, _, _ in parts] == cores
-    assert [begin for _, begin, _ in parts] == [0, *(end for _, _, end in parts[:-1])]
-    assert parts[-1][2] == 1000
-    written = []
-    monkeypatch.setattr(pages, "_write_zeros", lambda *what: written.append(what))
-    pages.touch_first(5000, 1000, cores)
-    expected = [(core.number, 5000 + begin, end - begin) for core, begin, end in parts]
-    assert sorted(written) == expected
-    pages.touch_first(5000, 1000, cores[:3])  # all in one node
-    pages.touch_first(5000, 1000, [])
-    assert len(written) == 6
-
-
 def test_the_first_touch_leaves_zeros_and_the_callers_cores(monkeypatch):
     allowed = topology.allowed_cores()
     two = [Core(min(allowed), (0, n), n, 0, 0, 0) for n in range(2)]
@@ -263,22 +189,3 @@ def test_the_first_touch_leaves_zeros_and_the_callers_cores(monkeypatch):
     buffer = CpuDevice(2).allocate(10**6)
     assert not buffer.bytes.any()
     assert topology.allowed_cores() == allowed
-
-
-def test_fields_are_in_huge_pages():
-    """Where the system gives huge pages to who asks, a large buffer has some."""
-    with open("/sys/kernel/mm/transparent_hugepage/enabled") as setting:
-        if "[never]" in setting.read():
-            pytest.skip("This system has no huge pages.")
-    buffer = CpuDevice(1).allocate(64 * 2**20)
-    buffer.bytes[:] = 1
-    with open("/proc/self/smaps") as maps:
-        here, huge = False, 0
-        for line in maps:
-            first = line.split()[0]
-            if "-" in first and not first.endswith(":"):
-                begin, end = (int(word, 16) for word in first.split("-"))
-                here = begin < buffer.address + buffer.nbytes and buffer.address < end
-            elif here and first == "AnonHugePages:":
-                huge += int(line.split()[1])
-    assert huge >= 2048

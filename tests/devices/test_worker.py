@@ -5,14 +5,6 @@ import pytest
 from gauge_mc.devices.cpu.device import CpuDevice, Worker
 
 
-def test_tasks_are_done_in_order():
-    worker, done = Worker(), []
-    for number in range(100):
-        worker.do(lambda number=number: done.append(number))
-    worker.synchronize()
-    assert done == list(range(100))
-
-
 def test_two_workers_wait_for_each_other():
     one, two, done = Worker(), Worker(), []
     for number in range(50):

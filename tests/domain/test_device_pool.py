@@ -1,6 +1,5 @@
 """Devices side by side: order of results, threads, errors and interruptions."""
 
-import itertools
 import threading
 import time
 import traceback
@@ -134,20 +133,6 @@ def test_an_error_of_a_users_function_keeps_its_traceback_but_no_memory(count):
     for error in (caught.value, caught.value.__cause__):
         assert traceback.extract_tb(error.__traceback__)[-1].name == "fails"
     check_devices(choices)
-
-
-def test_few_items_are_ahead_of_what_is_taken():
-    begun = []
-
-    def job(device, items):
-        for item in items:
-            begun.append(item)
-            yield item
-
-    with device_pool(openers(choices_of(3))) as pool:
-        for taken in itertools.islice(pool.results(job, range(100)), 40):
-            assert len(begun) <= taken + 6
-            time.sleep(0.001)
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -77,10 +77,7 @@ def test_a_counter_may_start_again_between_readings():
 def test_processes_of_a_host_share_its_parts(monkeypatch):
     monkeypatch.setattr(device_pool.platform, "node", lambda: "a")
     one, two = Part("one"), Part("two")
-    others = [
-        ("a", {"two": 6.0, "three": 1.0}, "METER", ""),
-        ("b", {"one": 10.0}, "METER", ""),
-    ]
+    others = [("a", {"two": 6.0, "three": 1.0}, "METER", ""), ("b", {"one": 10.0}, "METER", "")]
     group = DeviceGroup((Processor(one, two),), Several(*others))
     meter = EnergyMeter(group)
     one.joules, two.joules = 3.0, 5.0

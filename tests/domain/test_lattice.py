@@ -17,15 +17,7 @@ def test_a_lattice_is_read():
 @pytest.mark.parametrize(
     "text",
     [
-        "3x4x4x4",
-        "4x4x4x0",
-        "4x4",
-        "4x4x4x4x4",
-        "ax4x4x4",
-        "4x4x4x-2",
-        "1_6",
-        "+4",
-        "４x4x4x4",
+        *["3x4x4x4", "4x4x4x0", "4x4", "4x4x4x4x4", "ax4x4x4", "4x4x4x-2", "1_6", "+4", "４x4x4x4"],
         5000 * "8",
     ],
 )

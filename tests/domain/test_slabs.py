@@ -207,3 +207,22 @@ def test_gradient_flow(device_groups, group, precision, kind):
         return links, found.plaquette, found.clover, found.charge, found.largest, improved
 
     assert_same_bits([measured(devices) for devices in device_groups])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("planar-loops", {}),
+        ("polyakov-planes", {}),
+        ("thermal-flow", {"to": 0.1}),
+        ("field-correlators", {"to": 0.1}),
+    ],
+)
+def test_records(device_groups, group, name, options):
+    observable = OBSERVABLES[name].for_lattice(LATTICE, **options)
+    found = []
+    for devices in device_groups:
+        field = Field.hot(LATTICE, group, "single", devices, seed=2)
+        found.append(observable.measurer(field)(field))
+    assert len(found[0]) == observable.records > 0
+    assert all(one == found[0] for one in found)

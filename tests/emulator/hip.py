@@ -85,11 +85,7 @@ WORDS = {
 }
 """Results of functions, and HIP's words for them."""
 
-CODES = (
-    (driver.MemoryError, 2),
-    (driver.LaunchError, 719),
-    (driver.Error, 1),
-)
+CODES = ((driver.MemoryError, 2), (driver.LaunchError, 719), (driver.Error, 1))
 """Results for the errors of the emulated driver."""
 
 NOT_RECORDED = ("hipFree", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemset", "hipMemcpy")

@@ -149,17 +149,6 @@ def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path, pyer
     assert element.value == pytest.approx(np.mean(SWEEPS) + 0.12)
 
 
-def test_the_ending_of_the_file_chooses_the_writer(other, tmp_path, pyerrors):
-    names = ["energy", "off_axis", "plaquette", "tensor"]
-    for number, ending in enumerate((".h5", ".json.gz", ".h5")):
-        out = tmp_path / f"x.{number}{ending}"
-        assert gauge_mc.export(other, out) == names
-        assert h5py.is_hdf5(out) == (ending == ".h5")
-        assert out.read_bytes().startswith(b"\x1f\x8b") == (ending == ".json.gz")
-    with h5py.File(out) as h5:
-        assert list(h5) == names
-
-
 def test_replica_of_one_ensemble_combine(run, tmp_path, pyerrors):
     other = make_run(tmp_path / "other", configs=5, seed=4)
     for path in (run, other):
@@ -266,14 +255,3 @@ def test_missing_libraries(run, tmp_path, monkeypatch, library, end, extra):
     assert code == 1
     assert f"pip install 'gauge-mc[{extra}]'" in shown
     assert os.listdir(tmp_path) == []
-
-
-def test_an_export_replaces_the_one_before_or_leaves_it(run, tmp_path):
-    out = tmp_path / "out.h5"
-    assert call("export", run, out)[1] == 0
-    old = out.stat()
-    assert call("export", tmp_path, out)[1] == 2
-    assert os.path.samestat(out.stat(), old)
-    assert call("export", run, out)[1] == 0
-    assert not os.path.samestat(out.stat(), old)
-    assert h5py.is_hdf5(out)

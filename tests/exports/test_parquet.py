@@ -2,18 +2,13 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gauge_mc
 from gauge_mc.errors import DamagedError, UsageError
-from gauge_mc.exports import tables
-from gauge_mc.files.columns import Column, TableColumns
-from gauge_mc.files.table import Origin, Table, TableData, read_table
-from gauge_mc.observables import OBSERVABLES, SecondaryTable
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.files.table import Origin, Table, read_table
 from tests.calls import call, make_run
 
 pa = pytest.importorskip("pyarrow")
@@ -112,25 +107,6 @@ def test_metadata_say_what_columns_are_and_where_they_come_from(run, tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("header", "name", "wanted"),
-    [
-        ({"observable": "hmc"}, "delta_h", ("ΔH", float)),
-        ({"observable": "tempering"}, "partner", ("", int)),
-        ({"observable": "copies", "of table": "polyakov_correlators.csv"}, "path", ("", str)),
-    ],
-)
-def test_columns_of_all_kinds_of_tables_are_declared(header, name, wanted, monkeypatch):
-    """Those of updates, of exchanges, and of secondary tables."""
-    second = SecondaryTable("copies", "", TableColumns(Column("path", str)), lambda one: 1)
-    monkeypatch.setattr(OBSERVABLES["polyakov-correlators"], "secondary_tables", (second,))
-    found = tables._declared(Parameters(algorithm="hmc"), TableData(header, {}))[name]
-    assert (found.symbol, found.kind) == wanted
-    column = tables.ParquetColumn(replace(found, unit="1/a"), np.zeros(1), "x in y.csv")
-    assert column.metadata["unit"] == "1/a"
-    assert column.metadata.get("symbol", "") == wanted[0]
-
-
 def test_the_runs_of_a_folder_are_joined(runs, tmp_path):
     out = tmp_path / "out.parquet"
     assert call("export", runs, out, "--table", "plaquette") == (f"{out}: plaquette\n", 0)
@@ -190,10 +166,3 @@ def test_a_damaged_column_is_named(run, tmp_path):
     with pytest.raises(DamagedError, match=r"b2.5: bad.csv is damaged: its column 'plaquette'"):
         gauge_mc.export([run], tmp_path / "out.parquet", "bad")
     (run / "bad.csv").unlink()
-
-
-def test_an_export_replaces_the_one_before(run, tmp_path):
-    out = tmp_path / "out.parquet"
-    for name in ("plaquette", "polyakov"):
-        gauge_mc.export(run, out, name)
-    assert "re" in pa.parquet.read_schema(out).names

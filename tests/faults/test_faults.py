@@ -53,10 +53,7 @@ SHORT = {
 }
 """Trials of the slow tests."""
 
-MORE = {
-    "pending": ("--instants=40",),
-    "scan": ("--actions=kill,full --every=30 --first=5",),
-}
+MORE = {"pending": ("--instants=40",), "scan": ("--actions=kill,full --every=30 --first=5",)}
 """Further trials, marked `every`."""
 
 EVERYTHING = "--actions=kill,torn,full,broken"
@@ -115,32 +112,6 @@ def test_nothing_is_lost_at_some_points(library, name, words):
 def test_nothing_is_lost_at_any_point(library, name, words):
     outcome = attempt(library, name, words)
     assert outcome["failures"] == []
-
-
-BAD = """
-import os, sys
-from contextlib import contextmanager
-from gauge_mc.files import atomic
-@contextmanager
-def directly(path, turn=None):  # neither atomic nor synced
-    with open(path, "w+b") as out:
-        yield out
-for name in ("run.checkpoint", "run.directory", "configurations.writing", "files.table"):
-    __import__(f"gauge_mc.{name}")
-    sys.modules[f"gauge_mc.{name}"].replacing = directly
-from tests.faults import driver
-driver.main()
-"""
-
-
-@pytest.mark.slow
-def test_these_tests_notice_a_program_that_writes_carelessly(library):
-    environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"}
-    words = [sys.executable, "-c", BAD, "generate", f"--library={library}", "--actions=torn"]
-    done = subprocess.run(
-        [*words, "--every=5"], env=environment, capture_output=True, text=True, check=True
-    )
-    assert len(json.loads(done.stdout)["failures"]) > 3
 
 
 def alive(process):

@@ -1,7 +1,8 @@
-"""Every kind of file that is ever read, mutated: it is right, or refused in one sentence."""
+"""Kinds of files that are read, mutated: they are right, or refused in one sentence.
 
-import io
-import json
+Every bit of tables and of kept kernels is tried in their own tests.
+"""
+
 import random
 import time
 import traceback
@@ -10,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gauge_mc.benchmarks.over import NAMES, SavedBenchmark
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.console import Console
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
@@ -21,25 +20,17 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import TOLERANCE
-from gauge_mc.files.table import SEAL, Table, read_table, write_table
-from gauge_mc.fits import fit
+from gauge_mc.files.table import write_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
-from gauge_mc.inspection.contents import info_parts
-from gauge_mc.inspection.status import run_status, scan_status
-from gauge_mc.quantities.potential.fit import read_result, scale_table
 from gauge_mc.quoting import sentence
 from gauge_mc.run import checkpoint, lock
-from gauge_mc.run.cards import read_card
 from gauge_mc.run.chain import Chain
-from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import Execution
-from gauge_mc.scans.request import ScanRequest
-from gauge_mc.scans.scan import Scan
 from gauge_mc.updates import sweep as plans
-from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.faults.mutations import mutated
+from tests.files import test_extremes as extremes
 from tests.formats.format_samples import HELD, sample
 from tests.patience import PATIENCE
 
@@ -70,44 +61,27 @@ class Kind:
         return found == expected
 
 
-class Card(Kind):
-    def make(self):
-        self.path.write_text(
-            f'output = "run"\nthreads = 1\ntime_limit = "1:00:00"\n{SMALL.to_toml()}'
-        )
+def everything_of(case):
+    """A kind of file of `tests.files.test_extremes`, read by everything that reads it."""
 
-    def read(self):
-        values = read_card(self.path)
-        Parameters.from_values(values)
-        Execution.from_values(values)
-        ScanRequest.of(values).scan()
+    class OfCase(Kind):
+        def __init__(self, folder):
+            self.case = case(folder)
+            self.path = self.case.path
 
+        def read(self):
+            refusals = []
+            for read in self.case.readers():
+                try:
+                    read()
+                except GaugeError as error:
+                    refusals.append(error)
+                except OSError:
+                    pass  # the command line makes a sentence of it
+            if refusals:
+                raise refusals[0]
 
-class RunToml(Kind):
-    def make(self):
-        self.path = self.path.with_name("run") / "run.toml"
-        self.run = Run(self.path.parent)
-        self.path.parent.mkdir()
-        self.run.write(SMALL, [SessionRecord.begin(0, "device")])
-
-    def read(self):
-        self.run.read()
-        run_status(self.run)
-        list(info_parts(self.run.path))
-
-
-class ScanToml(Kind):
-    def make(self):
-        self.path = self.path.with_name("scan") / "scan.toml"
-        scan = Scan(self.path.parent, SMALL).enlarged((2.3, 2.4), (SMALL.lattice,), 2)
-        scan.make()
-        scan.write()
-
-    def read(self):
-        scan = Scan.read(self.path.parent)
-        if len(scan.members()) < 100:
-            scan_status(scan)
-            list(info_parts(scan.path))
+    return OfCase
 
 
 class Record(Kind):
@@ -118,7 +92,6 @@ class Record(Kind):
             self.path.write_bytes(held._path.read_bytes())
 
     def read(self):
-        str(lock.read_holder(self.path))
         str(lock._in_use(self.path, lock.read_holder(self.path)))
 
 
@@ -133,23 +106,6 @@ class Checkpoint(Kind):
         return state, chain.field.to_numpy().tobytes()
 
 
-class SealedTable(Kind):
-    names = ("sweep", "plaquette", "spatial", "temporal")
-
-    def make(self):
-        header = {"observable": "plaquette", "group": "su2", "lattice": "2x2x2x2", "beta": "2.5"}
-        with Table(self.path, header, self.names) as table:
-            table.append((n, 0.5 + n / 100, 0.5, 0.25) for n in range(10))
-
-    def read(self):
-        found = read_table(self.path)
-        verify.verify(self.path)
-        # Without its seal a table is read up to its last row, and verify says so.
-        *_, last = self.path.read_bytes().rpartition(b"\n")[0].split(b"\n")
-        sealed = last.startswith(SEAL)
-        return {k: v.tobytes() for k, v in found.columns.items()} if sealed else None
-
-
 class ScanTable(Kind):
     def make(self):
         rows = [(2.3, "4x4x4x4", 1, 10, 0.5, 0.1, 0.5), (2.4, "4x4x4x4", 1, 10, 0.6, 0.1, 0.5)]
@@ -158,47 +114,6 @@ class ScanTable(Kind):
 
     def read(self):
         verify._points(self.path)
-
-
-class FitResult(Kind):
-    def make(self):
-        folder = self.path.parent
-        write_loops(folder / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 40))
-        fit("potential", folder)
-        self.path = folder / "potential.json"
-
-    def read(self):
-        result = read_result(self.path)
-        Console(file=io.StringIO(), width=200).print(scale_table(result))
-
-
-class BenchResult(Kind):
-    def make(self):
-        kernels = [{"name": "heatbath", "ns_per_link": 12.5}, {"name": "copy", "ns_per_link": 1}]
-        words = dict.fromkeys(NAMES, "a word")
-        self.path.write_text(json.dumps({**words, "kernels": kernels}, indent=2))
-
-    def read(self):
-        SavedBenchmark.read(self.path)
-
-
-class KernelObject(Kind):
-    suffix = ".so"
-
-    def make(self):
-        folder = cache.make_private_folder()
-        self.path = folder / f"copy-{24 * '0'}{self.suffix}"
-        cache._store(self.path.with_suffix(".so"), bytes(range(256)), "printed\n")
-
-    def read(self):
-        found = cache._report(self.path.with_suffix(".so"))
-        if found is None:
-            raise GaugeError("It is compiled again.")
-        return found, self.path.read_bytes()
-
-
-class KernelReport(KernelObject):
-    suffix = ".txt"
 
 
 class LaunchBounds(Kind):
@@ -278,17 +193,14 @@ class OddExtents(nersc_file(("nersc", "su2", "double"))):
 
 
 KINDS = {
-    "card": Card,
-    "run.toml": RunToml,
-    "scan.toml": ScanToml,
+    "card": everything_of(extremes.Card),
+    "run.toml": everything_of(extremes.RunToml),
+    "scan.toml": everything_of(extremes.ScanToml),
     "lock": Record,
     "checkpoint": Checkpoint,
-    "table": SealedTable,
     "scan.csv": ScanTable,
-    "result of a fit": FitResult,
-    "result of bench": BenchResult,
-    "kernel": KernelObject,
-    "report on a kernel": KernelReport,
+    "result of a fit": everything_of(extremes.FitResult),
+    "result of bench": everything_of(extremes.BenchResult),
     "launch bounds": LaunchBounds,
     "plan of sweeps": RememberedPlan,
     "openqcd": OpenQcd,
@@ -329,15 +241,11 @@ def attack(kind, cases, seed):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     "cases",
-    [
-        20,
-        pytest.param(60, marks=pytest.mark.slow),
-        pytest.param(8000, marks=pytest.mark.faults),
-    ],
+    [20, pytest.param(60, marks=pytest.mark.slow), pytest.param(8000, marks=pytest.mark.faults)],
     ids=["few", "some", "many"],
 )
 def test_mutated_files_are_right_or_refused(tmp_path, monkeypatch, name, cases):
-    if "kernel" in name or "bounds" in name or "plan" in name:
+    if "bounds" in name or "plan" in name:
         monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     kind = KINDS[name](tmp_path)

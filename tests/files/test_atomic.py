@@ -24,19 +24,6 @@ def write(path, content):
         assert len(os.listdir(path.parent)) == 2
 
 
-def test_a_file_is_replaced_as_a_whole(path):
-    write(path, b"new")
-    assert path.read_text() == "new"
-    assert os.listdir(path.parent) == ["file"]
-
-
-def test_what_fails_leaves_the_old_file(path):
-    with pytest.raises(KeyboardInterrupt), replacing(path):
-        raise KeyboardInterrupt
-    assert path.read_text() == "old"
-    assert os.listdir(path.parent) == ["file"]
-
-
 @pytest.mark.parametrize(
     ("number", "advice"),
     [

@@ -21,7 +21,7 @@ from gauge_mc.fits.shared.files import (
 )
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.drawing import options_to_draw
-from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowCurve
+from gauge_mc.quantities.flow.curves import FlowCurve
 from gauge_mc.quantities.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.run.thermalisation import AUTO
 from tests.analysis.synthetic_flow import HEADER, synthetic_flow, write_flow
@@ -80,27 +80,6 @@ def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no runs and no scans in runs"):
         gauge_mc.fit("potential")
-
-
-def test_every_fit_states_its_file_and_columns():
-    assert all(one.file and (one.columns or one.of_several) for one in FITS.values())
-    of_this_package = {
-        "anisotropy": ("anisotropy.json", ("plane", "r", "t", "loop")),
-        "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
-        "potential": ("potential.json", tuple(LOOP_COLUMNS)),
-        "scale": ("scale.json", FLOW_COLUMNS),
-        "topology": ("topology.json", FLOW_COLUMNS),
-    }
-    for name, expected in of_this_package.items():
-        assert (FITS[name].file, FITS[name].columns) == expected
-
-
-def test_a_result_shows_itself_in_a_notebook(tmp_path):
-    write_loops(tmp_path / "wilson_loops.csv", LOOPS)
-    shown = gauge_mc.fit("potential", tmp_path)._repr_html_()
-    assert shown.startswith("<p>result: ")
-    assert "<table>" in shown
-    assert "Scales of the static potential" in shown
 
 
 @pytest.mark.slow

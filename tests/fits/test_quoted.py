@@ -10,7 +10,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FITS
-from gauge_mc.fits.quoted import QuotedNumber, quoted_number, reduced, result_line
+from gauge_mc.fits.quoted import QuotedNumber, quoted_number, result_line
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.reports.page import Subject
 from gauge_mc.reports.results import result_in_html
@@ -125,7 +125,3 @@ def test_one_table_of_the_potential_is_enough(tmp_path):
     creutz = call("fit", "creutz", target)[0]
     assert creutz == call("fit", "creutz", target, "--all")[0]
     assert "with --all" not in creutz
-
-
-def test_chi2_is_shown_in_units_of_its_expectation():
-    assert [reduced(3.0, 2.0), reduced(3e-17, 0.0), reduced(None, None)] == ["1.5", "", ""]

@@ -96,6 +96,20 @@ def record(kind, data, *, begins=0, ends=0, length=None):
     return head + kind.ljust(128, b"\0") + data + b"\0" * (-len(data) % 8)
 
 
+def lime_records(data):
+    """Read the records of a LIME file by hand: flags of the message, type and content."""
+    found, place = [], 0
+    while place < len(data):
+        magic, version, flags, length, kind = struct.unpack_from(">IHHQ128s", data, place)
+        assert (magic, version) == (0x456789AB, 1)
+        begin = place + 144
+        found.append((flags >> 14, kind.rstrip(b"\0").decode(), data[begin : begin + length]))
+        place = begin + -(-length // 8) * 8
+        assert data[begin + length : place] == bytes(place - begin - length)
+    assert place == len(data)
+    return found
+
+
 def ildg_format(extents, group, precision):
     x, y, z, t = extents
     return f"""<?xml version="1.0" encoding="UTF-8"?>

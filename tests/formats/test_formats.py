@@ -1,6 +1,5 @@
 """All formats through the public functions: what is written is read back, whole or not at all."""
 
-import errno
 import os
 import resource
 
@@ -11,9 +10,6 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files import atomic
-from gauge_mc.formats import FORMATS
-from gauge_mc.run.conversions import convert_all
 from tests.formats.format_samples import (
     EXTENTS,
     HELD,
@@ -62,14 +58,6 @@ def test_round_trip_is_exact(tmp_path, format, group, precision):
     assert format in ("milc", *WITHOUT_CHECKSUM) or header.provenance["beta"] == "6.0"
     np.testing.assert_array_equal(read(path), links)
     assert os.listdir(tmp_path) == ["file"]
-
-
-@pytest.mark.parametrize("format", ["ildg", "nersc"])
-def test_single_precision_rounds_once(tmp_path, format):
-    links = random_links("su3")
-    path = tmp_path / "file"
-    write_configuration(path, links, LATTICE, "su3", "single", format)
-    np.testing.assert_array_equal(read(path), links.astype(np.complex64))
 
 
 @pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5", "scidac"])
@@ -134,21 +122,6 @@ def test_failing_source_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_disk_full(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def full(handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(atomic.os, "fsync", full)
-    with pytest.raises(GaugeError, match="free some space") as error:
-        write_configuration(path, random_links("su2"), LATTICE, "su2", "double")
-    assert one_sentence(error, path)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["file"]
-
-
 @pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5"])
 def test_write_that_stops_half_way(tmp_path, format):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -183,20 +156,12 @@ def test_places_that_cannot_be_written(tmp_path):
         ("ildg", "su3", "half"),
         ("openqcd", "su2", "double"),
         ("openqcd", "su3", "single"),
+        ("hirep", "su3", "single"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, format, group, precision):
     with pytest.raises(UsageError, match=r"[.?]$"):
         write_configuration(tmp_path / "file", [], LATTICE, group, precision, format)
-
-
-def test_formats_that_are_only_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(type(FORMATS["milc"]), "suffix", "")
-    with pytest.raises(UsageError, match="MILC files can be read but not written: choose ildg,"):
-        write_configuration(tmp_path / "file", [], LATTICE, "su3", "single", "milc")
-    with pytest.raises(UsageError, match="MILC files can be read but not written: choose ildg,"):
-        convert_all([tmp_path / "none"], tmp_path / "new", "milc")
-    assert os.listdir(tmp_path) == []
 
 
 def test_files_that_are_no_configurations(tmp_path):

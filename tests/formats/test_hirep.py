@@ -8,8 +8,8 @@ import pytest
 import gauge_mc
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import compare, write_configuration
-from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
+from gauge_mc.domain.lattice import OddLattice
+from gauge_mc.errors import DamagedError, UnsupportedError
 from tests.calls import call
 from tests.formats.format_samples import averages, hirep_bytes, nersc_bytes, random_links
 
@@ -112,9 +112,3 @@ def test_open_boundaries_are_named(tmp_path):
     (tmp_path / "file").write_bytes(hirep_bytes(links))
     with pytest.raises(UnsupportedError, match="as those of open boundaries"):
         open_configuration(tmp_path / "file").check()
-
-
-def test_single_precision_is_refused(tmp_path):
-    links = random_links("su3", extents=EXTENTS)
-    with pytest.raises(UsageError, match="in double precision, not in single precision: choose"):
-        write_configuration(tmp_path / "x", links, Lattice(4, 4, 4, 4), "su3", "single", "hirep")

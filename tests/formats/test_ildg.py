@@ -1,6 +1,5 @@
 """ILDG and LIME in detail."""
 
-import struct
 import zlib
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from tests.formats.format_samples import (
     averages,
     ildg_bytes,
     ildg_format,
+    lime_records,
     random_links,
     record,
     rotated,
@@ -45,20 +45,6 @@ def refused(path, data, words):
     assert text.endswith(".")
 
 
-def records(data):
-    """Walk a LIME file: flags (begins, ends), type and data of each record."""
-    found = []
-    while data:
-        magic, version, flags, length = struct.unpack_from(">LHHQ", data)
-        assert (magic, version) == (0x456789AB, 1)
-        name = data[16:144].rstrip(b"\0").decode()
-        end = 144 + length + -length % 8
-        assert data[144 + length : end] == bytes(-length % 8)
-        found.append((bool(flags & 0x8000), bool(flags & 0x4000), name, data[144 : 144 + length]))
-        data = data[end:]
-    return found
-
-
 @pytest.mark.parametrize(("group", "letter"), [("su2", "F"), ("su3", "D")])
 def test_records_as_written(path, group, letter):
     precision = "single" if letter == "F" else "double"
@@ -66,19 +52,13 @@ def test_records_as_written(path, group, letter):
     links = random_links(group, precision, EXTENTS)
     fields = {"beta": "2.5", "creation_date": "today", "ildg-data-lfn": "lfn://x/y"}
     write_configuration(path, links, Lattice(*EXTENTS), group, precision, "ildg", fields)
-    found = records(path.read_bytes())
-    assert [item[:3] for item in found] == [
-        (True, False, "scidac-private-file-xml"),
-        (False, True, "scidac-file-xml"),
-        (True, False, "scidac-private-record-xml"),
-        (False, False, "scidac-record-xml"),
-        (False, False, "ildg-format"),
-        (False, False, "ildg-data-lfn"),
-        (False, False, "ildg-binary-data"),
-        (False, True, "scidac-checksum"),
-    ]
-    texts = {name: data.decode() for _, _, name, data in found if "binary" not in name}
-    data = found[6][3]
+    found = lime_records(path.read_bytes())
+    kinds = "private-file-xml", "file-xml", "private-record-xml", "record-xml"
+    names = [f"scidac-{one}" for one in kinds]
+    names += ["ildg-format", "ildg-data-lfn", "ildg-binary-data", "scidac-checksum"]
+    assert [one[:2] for one in found] == list(zip((2, 1, 2, 0, 0, 0, 0, 1), names, strict=True))
+    texts = {name: data.decode() for _, name, data in found if "binary" not in name}
+    data = found[6][2]
     real = ">f4" if precision == "single" else ">f8"
     want = np.ascontiguousarray(links).view(float).astype(real)
     assert data == want.tobytes()

@@ -1,6 +1,5 @@
 """Lattices with odd extents are read, checked and converted, and loops measured on copies."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +9,10 @@ import gauge_mc
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.lattice import (
-    PARALLELOGRAMS,
-    PLAQUETTES,
-    RECTANGLES,
-    Lattice,
-    OddLattice,
-    any_lattice,
-)
-from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Lattice, OddLattice
+from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.storage.links import BY_SITE
 from tests.calls import call
 from tests.formats.format_samples import milc_bytes, random_links
 from tests.reference.observables import mean_wilson_loop, transport
@@ -181,26 +172,6 @@ def test_observables_that_say_so_are_the_same_on_copies(tmp_path):
         np.testing.assert_allclose(
             one[:, numbers].astype(float), two[:, numbers].astype(float), atol=1e-6
         )
-
-
-def test_links_that_only_kernels_know_are_not_supported(tmp_path):
-    written(tmp_path / "file")
-    found = open_configuration(tmp_path / "file")
-    order = dataclasses.replace(BY_SITE, numbers=None)
-    stored = dataclasses.replace(found.stored, order=order)
-    reader = dataclasses.replace(found._reader, stored=stored)
-    with pytest.raises(UnsupportedError, match="only kernels, which need even ones, know"):
-        dataclasses.replace(found, _reader=reader).check()
-
-
-def test_lattices_in_words():
-    assert any_lattice("4x4x4x6") == Lattice(4, 4, 4, 6)
-    odd = any_lattice("3x4x4x1")
-    assert odd == OddLattice(3, 4, 4, 1) != Lattice(4, 4, 4, 4)
-    assert odd.copies == Lattice(6, 4, 4, 2)
-    for text in ("3x4x4x0", "3x4x4", "x", "99999x99999x4x3"):
-        with pytest.raises(GaugeError):
-            any_lattice(text)
 
 
 def test_bare_links_on_odd_extents(tmp_path):

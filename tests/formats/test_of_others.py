@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.configurations.reading import LastSlice, open_configuration
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import CautionWarning, DamagedError, GaugeError, UnsupportedError, UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.groups import GROUPS
 from gauge_mc.storage import links as host_links
-from gauge_mc.storage.links import StoredLinks, checksum_words
+from gauge_mc.storage.links import checksum_words
 from tests.calls import call
 from tests.formats.format_samples import (
     SAMPLES,
@@ -284,14 +283,6 @@ def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
         for check in (found.check, found.load):
             with pytest.raises(DamagedError, match=words + "SciDAC checksum"):
                 check()
-
-
-def test_good_links_have_no_boundary():
-    for group in ("su2", "su3"):
-        stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
-        n = GROUPS[group].colours
-        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).reshape(4, -1, n, n)
-        assert LastSlice(stored, last, first).misfit() == ""
 
 
 def test_signs_in_files_without_the_last_rows_are_named(tmp_path):

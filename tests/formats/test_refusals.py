@@ -201,11 +201,3 @@ def test_packed_files_are_named(tmp_path, pack, kind):
             str(error.value).removeprefix("The table ")
             == f"{tmp_path / 'file'} is {kind}: unpack it first."
         )
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_the_samples_are_sound(tmp_path, name):
-    (tmp_path / "file").write_bytes(GOOD[name])
-    found = open_configuration(tmp_path / "file")
-    assert found.header.format == name
-    assert len(list(found.slices())) == 4

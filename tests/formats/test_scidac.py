@@ -1,7 +1,6 @@
 """Fields of SciDAC without records of ILDG, in detail."""
 
 import re
-import struct
 import zlib
 
 import numpy as np
@@ -14,26 +13,19 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.formats import is_configuration
 from tests.calls import call, make_run
-from tests.formats.format_samples import averages, ildg_bytes, random_links, record, scidac_bytes
+from tests.formats.format_samples import (
+    averages,
+    ildg_bytes,
+    lime_records,
+    random_links,
+    record,
+    scidac_bytes,
+)
 
 pytestmark = pytest.mark.kernels
 
 EXTENTS = (2, 4, 6, 2)
 CASES = [("su3", "single"), ("su3", "double"), ("su2", "double"), ("su4", "single")]
-
-
-def records(data):
-    """Read the records of a LIME file by hand: flags of the message, type and content."""
-    found, place = [], 0
-    while place < len(data):
-        magic, version, flags, length, kind = struct.unpack_from(">IHHQ128s", data, place)
-        assert (magic, version) == (0x456789AB, 1)
-        begin = place + 144
-        found.append((flags >> 14, kind.rstrip(b"\0").decode(), data[begin : begin + length]))
-        place = begin + -(-length // 8) * 8
-        assert data[begin + length : place] == bytes(place - begin - length)
-    assert place == len(data)
-    return found
 
 
 def elements(xml):
@@ -43,7 +35,7 @@ def elements(xml):
 
 def read_by_hand(data):
     """Read a file with nothing but NumPy, struct and zlib; return links and checksums."""
-    found = records(data)
+    found = lime_records(data)
     assert [flags for flags, *_ in found] == [2, 1, 2, 0, 0, 1]
     content = {kind: text for _, kind, text in found}
     assert [*content] == [

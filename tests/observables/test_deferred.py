@@ -39,9 +39,8 @@ def records(found):
     return [[tuple(one) for one in measurement] for measurement in found.tolist()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("updates", [6, BLOCK + 10])
+@pytest.mark.parametrize("updates", [6, pytest.param(BLOCK + 10, marks=pytest.mark.slow)])
 def test_records_are_those_of_the_field_when_they_were_begun(devices, name, updates):
     observable = OBSERVABLES[name].for_lattice(LATTICE)
     expected = [[observable.measure(field)] for field in chain(devices, updates)]
@@ -53,22 +52,6 @@ def test_records_are_those_of_the_field_when_they_were_begun(devices, name, upda
     assert len({str(one) for one in expected}) == updates
     (found,) = recorder.fetch()
     assert records(found) == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_records_are_fetched_once(devices, name):
-    observable = OBSERVABLES[name].for_lattice(LATTICE)
-    expected = [[observable.measure(field)] for field in chain(devices, 6)]
-    recorder, found = None, []
-    for n, field in enumerate(chain(devices, 6)):
-        recorder = recorder or observable.recorder(field)
-        with devices.measuring():
-            recorder.begin()
-        if n in (2, 3):
-            found += records(recorder.fetch()[0])
-    found += records(recorder.fetch()[0])
-    assert recorder.fetch()[0].shape == (0, 1, 3)
-    assert found == expected
 
 
 @pytest.mark.slow

@@ -10,11 +10,8 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.drawing import find_plot
-from gauge_mc.plots.figures.curves import History
 from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
 from gauge_mc.plots.runs import labels_of
-from gauge_mc.plots.standard import plot_history
-from gauge_mc.quantities.potential.plots import LARGEST_FORCE_ERROR as LARGEST_ERROR
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.analysis.synthetic_loops import static_potential, synthetic_loops
@@ -51,22 +48,6 @@ def changed(result, **forces):
 
 
 @pytest.mark.slow
-def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
-    def moved(one):
-        return replace(one, scaled=replace(one.scaled, value=9.0, error=0.1), distance=30.0)
-
-    far = changed(potential, n3=moved)
-    PLOTS["static-force"].picture([("run", far)]).draw(tmp_path / "force.png")
-    axes = figures[0].axes[0]
-    drawn = points(axes)
-    assert [30.0, 9.0] in drawn.tolist()
-    assert drawn[:, 0].max() < axes.get_xlim()[1]
-    assert 9.1 < axes.get_ylim()[1] < 12
-    known = [one for one in far.force if one.scaled.error < LARGEST_ERROR * one.scaled.value]
-    assert len(drawn) == len(known)
-
-
-@pytest.mark.slow
 def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tmp_path, figures):
     def noisy(one):
         return replace(one, scaled=replace(one.scaled, error=one.scaled.value))
@@ -84,21 +65,6 @@ def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tm
     hopeless = replace(potential, force=tuple(map(noisy, potential.force)))
     with pytest.raises(GaugeError, match="All forces have errors of more than 25%"):
         PLOTS["static-force"].picture([("run", hopeless)]).draw(tmp_path / "force.png")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["static-force", "scaling"])
-def test_hollow_points_are_explained(potential, tmp_path, figures, name):
-    draw = PLOTS[name].picture
-    draw([("run", potential)]).draw(tmp_path / "plot.png")
-    assert "hollow: off axis" not in texts(figures[0])
-    off_axis = replace(
-        potential,
-        points=(*potential.points[:-1], replace(potential.points[-1], path="110")),
-        force=(*potential.force[:-1], replace(potential.force[-1], path="110")),
-    )
-    draw([("run", off_axis)]).draw(tmp_path / "plot.png")
-    assert "hollow: off axis" in texts(figures[1])
 
 
 def chain(path, seed, beta=2.3, **values):
@@ -130,38 +96,6 @@ def test_averages_are_over_the_chains_at_a_coupling(tmp_path, figures):
     (shown,) = find_plot("plaquette-beta").draw(runs, tmp_path / "a.png")
     assert sorted(one.average.samples for one in shown.points) == [100, 200, 200]
     assert sum("iwasaki" in one.ensemble for one in shown.points) == 1
-
-
-def test_averages_of_one_run_have_one_tick_and_their_value(tmp_path, figures):
-    run = chain(tmp_path / "run", 1, 2.35)
-    (shown,) = find_plot("averages").draw([run], tmp_path / "a.png")
-    axes = figures[0].axes[-1]
-    assert [one.get_text() for one in axes.get_xticklabels()] == ["2.35"]
-    assert f"${shown.points[0].average}$" in texts(figures[0])
-    two = [run, chain(tmp_path / "two", 2, 2.4)]
-    find_plot("averages").draw(two, tmp_path / "a.png")
-    assert len(figures[1].axes[-1].get_xticks()) > 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 6])
-def test_a_history_of_several_runs_has_a_flat_legend(tmp_path, figures, number):
-    values = np.random.default_rng(1).normal(size=100)
-    runs = [History(f"run {n}", np.arange(1, 101), values) for n in range(number)]
-    plot_history([("plaquette", runs), ("$|L|$", runs)], tmp_path / "h.png")
-    figure = figures[0]
-    figure.draw_without_rendering()
-    for axes in figure.axes[::2]:
-        legend, frame = axes.get_legend(), axes.get_window_extent()
-        box = legend.get_window_extent()
-        assert box.width <= figure.bbox.width - frame.x0
-        assert box.y0 >= frame.y1
-        assert box.height < 0.8 * figure.dpi
-        assert len(legend.get_texts()) == number
-    # Frames that fill most of the figure, although the legends are above them.
-    assert sum(one.get_position().height for one in figure.axes[::2]) > 0.45
-    fills = [patch.get_fill() for patch in figure.axes[1].patches]
-    assert any(fills) == (number == 2)
 
 
 @pytest.mark.parametrize("name", ["history", "plaquette", "averages", "plaquette-beta"])

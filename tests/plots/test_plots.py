@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.curves import History, draw_distribution
-from gauge_mc.plots.figures.curves import draw_history as draw_series
-from gauge_mc.plots.figures.pictures import COLOURS, SHADE, minus
+from gauge_mc.plots.figures.curves import History
+from gauge_mc.plots.figures.pictures import SHADE
 from gauge_mc.plots.standard import MOST_MEANS, plot_history
 from gauge_mc.quantities.polyakov.fits import plot_polyakov
 from gauge_mc.quantities.potential.loop_plots import plot_effective_potential
@@ -120,34 +118,6 @@ def test_plots_are_written_in_all_formats(tmp_path, draw, ending):
 
 
 @pytest.mark.slow
-def test_runs_differ_in_colour(tmp_path):
-    path = tmp_path / "potential.png"
-    draw_potential(path, 1)
-    assert pixels_near(path, COLOURS[0]) > 500
-    assert pixels_near(path, COLOURS[1]) == 0
-    draw_potential(path, 2)
-    assert pixels_near(path, COLOURS[1]) > 500
-
-
-@pytest.mark.slow
-def test_polyakov_loops_of_su2_are_a_distribution(tmp_path):
-    path = tmp_path / "polyakov.svg"
-    loops = [History(one.label, one.sweeps, one.values + 0j) for one in histories()]
-    plot_polyakov(loops, path)
-    assert path.stat().st_size > 8000
-
-
-def test_a_single_value_has_no_histogram_that_would_set_the_scale():
-    look = {"color": "#0072B2"}
-    axes = Figure().subplots()
-    draw_distribution(axes, History("one", np.array([5]), np.array([0.5])), look)
-    assert (axes.patches[:], axes.get_ylim()) == ([], (0.0, 1.0))
-    draw_distribution(axes, History("two", np.array([5, 6]), np.array([0.5, 0.6])), look)
-    assert axes.patches
-    assert axes.dataLim.ymin == pytest.approx(0.5)
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_smallest_series_can_be_plotted(tmp_path):
     one = History("one", np.array([5]), np.array([0.5]))
@@ -235,15 +205,6 @@ def test_skipped_updates_are_not_averaged(tmp_path, monkeypatch):
     assert not (tmp_path / "no.png").exists()
 
 
-def test_a_running_mean_begins_after_the_skipped_updates():
-    axes = Figure().subplots()
-    run = History("run", np.array([5, 10, 15, 20]), np.array([9.0, 1.0, 2.0, 6.0]))
-    draw_series(axes, run, {"color": "#0072B2", "marker": "o"}, skip=5)
-    series, running = axes.lines
-    assert series.get_xydata()[:, 1].tolist() == [9.0, 1.0, 2.0, 6.0]
-    assert running.get_xydata().tolist() == [[10, 1.0], [15, 1.5], [20, 3.0]]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 8])
 def test_a_run_is_named_once_in_a_history(tmp_path, monkeypatch, number):
@@ -255,52 +216,6 @@ def test_a_run_is_named_once_in_a_history(tmp_path, monkeypatch, number):
         assert texts.count(text) == 1, text
     means = sum(text.startswith(r"$\mathrm{mean}=") for text in texts)
     assert means == (2 * number if number <= MOST_MEANS else 0)
-
-
-@pytest.mark.slow
-def test_a_run_has_one_colour_in_all_panels(tmp_path):
-    first, second = histories(0.6)
-    path = tmp_path / "history.png"
-    plot_history([("plaquette", [first, second]), ("$|L|$", [second])], path)
-    both = pixels_near(path, COLOURS[1])
-    plot_history([("plaquette", [first, second]), ("$|L|$", [first])], path)
-    assert both > 1.5 * pixels_near(path, COLOURS[1])
-
-
-@pytest.mark.slow
-def test_the_frames_of_polyakov_loops_are_level(tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    draw_polyakov(tmp_path / "polyakov.png")
-    plane, series = (axes.get_position() for axes in figures[0].axes)
-    assert plane.y0 == pytest.approx(series.y0, abs=1e-3)
-    assert plane.y1 == pytest.approx(series.y1, abs=1e-3)
-    points = figures[0].axes[0].collections[0]
-    assert all(line.zorder > points.zorder for line in figures[0].axes[0].lines)
-
-
-@pytest.mark.slow
-def test_an_effective_potential_says_what_it_shows(tmp_path, monkeypatch):
-    texts = drawn_texts(monkeypatch)
-    plot_effective_potential(ENERGIES, tmp_path / "a.png", potential(), "SU(2), path (1,0,0)")
-    assert "SU(2), path (1,0,0)" in texts
-    assert any("total error" in text for text in texts)
-    texts.clear()
-    plot_effective_potential(ENERGIES, tmp_path / "a.png", None, "SU(2)")
-    assert "SU(2)" in texts
-    assert not any("total error" in text for text in texts)
-
-
-@pytest.mark.slow
-def test_the_axis_in_fm_names_its_scale(tmp_path, monkeypatch):
-    texts = drawn_texts(monkeypatch)
-    draw_potential(tmp_path / "potential.png", 1)
-    assert any("(fm)" in text and "=440$ MeV" in text for text in texts)
-
-
-def test_small_numbers_are_typeset():
-    assert minus(Estimate(-4.2e-5, 6e-6, 0.5, 0.1, 9)) == r"{-}4.2(6)\times10^{-5}"
-    assert minus(Estimate(0.25, 0.01, 0.5, 0.1, 9)) == "0.250(10)"
 
 
 @pytest.mark.slow
@@ -318,17 +233,6 @@ def test_every_number_of_the_legends_has_its_error(tmp_path, monkeypatch):
     draw_effective_potential(tmp_path / "effective.png")
     first = result.points[0]
     assert f"{first.distance:.4g}: {first.potential}" in texts
-
-
-def test_residuals_of_fitted_points_are_inside_the_frame(tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    draw_potential(tmp_path / "potential.png", 1)
-    result, lower = potential(), figures[0].axes[1]
-    r, errors = result.distances, np.array([point.error for point in result.points])
-    fitted = (r >= result.best.r_min) & (r <= result.best.r_max)
-    residuals = (result.continuum - result.best.curve(r)[0]) / errors
-    assert np.abs(residuals[fitted]).max() + 1 < lower.get_ylim()[1]
 
 
 def test_what_has_no_scale_is_not_scaled(tmp_path):

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gauge_mc import actions, defaults
+from gauge_mc import actions
 from gauge_mc.devices.cpu.compiler import FLAGS
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.slab import MOST_STATE_WORDS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -30,22 +29,6 @@ RANLUX = GENERATORS["ranlux"]
 
 def states(random):
     return np.stack(list(random.packed_slices()))
-
-
-def test_defaults_are_generators_and_levels_that_there_are():
-    assert {defaults.RNG, defaults.START_RNG} <= set(GENERATORS)
-    assert GENERATORS[defaults.START_RNG].state_words == 0
-    assert RANLUX.levels == (24, 48, 97, 223, 389)
-    assert RANLUX.default_level == defaults.LUXURY
-
-
-def test_states_have_as_many_words_as_the_header_says():
-    words = {name: GENERATORS[name].state_words for name in GENERATORS}
-    assert words.items() >= {"lcg": 1, "philox": 0, "ranlux": 20}.items()
-    assert max(words.values()) <= MOST_STATE_WORDS
-    for name, generator in GENERATORS.items():
-        first = generator.start(7, np.arange(5, dtype=np.uint64))
-        assert (first.shape, first.dtype) == ((5, words[name]), np.uint32)
 
 
 EDGES = """

@@ -87,12 +87,6 @@ def test_the_other_form(group, best_device, dims):
     assert f"w = {smearing.weight:.6g} (alpha = 0.5)" in str(smearing)
 
 
-def test_no_weight_is_no_smearing(group, precision, best_device):
-    field = Field.from_slices(LATTICE, group, random_links(group), precision, best_device)
-    difference = np.abs(smeared(field, Ape(0.0)) - random_links(group)).max()
-    assert difference < (1e-6 if precision == "single" else 1e-14)
-
-
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -7,7 +7,6 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.decorated_links import FIELDS
 from gauge_mc.fields.field import Field
 from gauge_mc.smearing.kinds import Hyp
 from gauge_mc.temporal_links import make_temporal_links
@@ -106,20 +105,6 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng, exclude):
         assert plaquette(links).mean < plaquette(before).mean < 1
 
 
-def test_no_weights_are_no_smearing(group, precision, best_device):
-    field = Field.from_slices(LATTICE, group, random_links(group), precision, best_device)
-    difference = np.abs(smeared(field, Hyp(0, 0, 0, "none")) - random_links(group)).max()
-    assert difference < (1e-6 if precision == "single" else 1e-14)
-
-
-def test_one_level_is_a_plane_of_ape_smearing(group, best_device):
-    """Without alpha2 and alpha3, HYP smearing is APE smearing with six staples."""
-    links = smooth_links(group)
-    field = Field.from_slices(LATTICE, group, links, "double", best_device)
-    reference = ape_alpha(links, 0.6, range(4), range(4))
-    assert np.abs(smeared(field, Hyp(0.6, 0, 0, "none")) - reference).max() < 1e-13
-
-
 def lowest_order(momentum, alphas):
     """A_t after HYP smearing in units of A_t, for a wave A_t(x) with a momentum in space.
 
@@ -152,17 +137,6 @@ def test_a_weak_wave_is_damped_as_in_perturbation_theory(group, best_device, kin
     angles = np.angle(smeared(field, make_temporal_links(kind))[..., 3, 0, 0])
     expected = lowest_order(momentum, ALPHAS[kind]) * wave * charges[0]
     assert np.abs(angles / amplitude - expected).max() < 1e-8
-
-
-def test_memory_is_what_is_stated(best_device):
-    field = Field.cold(LATTICE, "su2", device=best_device)
-    for smearing, count in ((Hyp(exclude="none"), 6), (Hyp(), 2), (make_temporal_links("hyp1"), 5)):
-        fields = [Field.empty(LATTICE, "su2", device=best_device) for _ in range(2)]
-        smearing(field, fields[0])
-        smearing(*fields)
-        assert len(fields[0].prepared[FIELDS]) == count
-        assert fields[0].prepared[FIELDS] is fields[1].prepared[FIELDS]
-        assert FIELDS not in field.prepared
 
 
 @pytest.mark.parametrize(

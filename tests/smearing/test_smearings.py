@@ -6,36 +6,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.registry import in_words
-from gauge_mc.smearing import (
-    SMEARINGS,
-    SmearingSequence,
-    make_smearing,
-    smear_option,
-    smearing_options,
-)
+from gauge_mc.smearing import SMEARINGS, SmearingSequence, make_smearing
 from gauge_mc.smearing.kinds import Ape, Hyp, Stout
-
-
-def test_a_smearing_is_made_by_its_name():
-    assert make_smearing("none", {"weight": None}) is None
-    assert make_smearing("ape", {}) == Ape()
-    given = {"weight": 1, "dims": 4, "projection": "polar", "alpha": None}
-    assert make_smearing("ape", given) == Ape(1.0, 4, "polar")
-    assert make_smearing("ape", {"alpha": 0.5}) == Ape.from_alpha(0.5)
-
-
-def test_the_form_does_not_depend_on_the_number_of_staples():
-    (weight,) = [option for option in Ape.options if option.name == "weight"]
-    for text in (weight.help.replace("Σ of the", "sum of").replace("→", "->"), Ape.__doc__):
-        assert "U -> P[U + w sum of staples]" in text
-    assert "P[U + w sum of staples]" in str(Ape())
-
-
-def test_options_come_once():
-    names = [option.name for option in smearing_options()]
-    assert set(names) >= {"weight", "alpha", "dims", "projection"}
-    assert len(names) == len(set(names))
-    assert SMEARINGS["ape"] is Ape
 
 
 @pytest.mark.parametrize(
@@ -93,25 +65,6 @@ def test_a_chain_does_its_iterations_in_order():
         chain.iteration(5)
 
 
-@pytest.mark.parametrize(
-    ("smearing", "smears_time", "uses_time"),
-    [
-        (Ape(), False, False),
-        (Ape(dims=4), False, True),
-        (Ape(exclude="none"), True, True),
-        (Ape(exclude="zt"), False, False),
-        (Stout(), False, False),
-        (Stout(exclude="none"), True, True),
-        (Stout(exclude="x"), True, True),
-        (Hyp(), False, False),
-        (Hyp(exclude="none"), True, True),
-    ],
-    ids=str,
-)
-def test_whether_links_along_time_matter(smearing, smears_time, uses_time):
-    assert (smearing.smears_time, smearing.uses_time) == (smears_time, uses_time)
-
-
 def test_levels_of_chains():
     lattice = Lattice(4, 4, 4, 4)
     make = WilsonLoops.for_lattice
@@ -125,7 +78,3 @@ def test_levels_of_chains():
         make(lattice, smear=("ape:0.2x25", "hypx1"), iterations="30")
     with pytest.raises(UsageError, match="--smear is 3; give text"):
         make(lattice, smear=3)
-
-
-def test_the_help_names_all_smearings():
-    assert all(name in smear_option().help for name in SMEARINGS)

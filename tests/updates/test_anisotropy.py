@@ -101,16 +101,6 @@ def test_heatbath(name, group, precision, device):
     assert_heated(field, heated(name, group, precision), TOLERANCE[precision], changed=1e-2)
 
 
-@pytest.mark.parametrize("name", ["wilson", pytest.param("symanzik", marks=pytest.mark.slow)])
-def test_overrelaxation_keeps_the_action(name, best_device):
-    links = start(LATTICE, "su3")
-    field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
-    overrelax(field, 5, name, anisotropy=XI0)
-    before, after = (loop_action(u, loops_with(name)) for u in (links, field.to_numpy()))
-    assert after == pytest.approx(before, rel=1e-12)
-    assert np.abs(field.to_numpy() - links).max() > 0.1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("xi0", [0.5, 3.0])
 @pytest.mark.parametrize("kind", ["cpu-8", pytest.param("cuda", marks=pytest.mark.gpu)])

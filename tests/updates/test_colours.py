@@ -16,7 +16,7 @@ from tests.domain.conftest import open_group
 from tests.reference import updates as reference
 from tests.reference.observables import loop_action
 from tests.reference.parallelograms import colour_mask as mask_of_cubes
-from tests.updates.every_action import EVERY, loops_of
+from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
@@ -75,17 +75,6 @@ def test_no_loop_contains_two_links_of_one_colour(colouring, extents):
             if mu == nu:
                 shifts = [np.roll(colours[..., mu], np.negative(x), axes) for x in (here, there)]
                 assert (shifts[0] != shifts[1]).all()
-
-
-@pytest.mark.parametrize("colouring", COLOURINGS, ids=lambda one: one.cpp)
-def test_halos_are_as_deep_as_the_loops(colouring):
-    assert colouring.depth == max(one.depth for one in colouring.loops)
-
-
-@pytest.mark.parametrize("action", EVERY, ids=lambda one: one.name)
-def test_the_colouring_of_an_action_is_for_its_loops_and_not_too_large(action):
-    assert action.loops.keys() <= {*action.colouring.loops}
-    assert action.halo_depth == max(one.depth for one in action.loops)
 
 
 @cache

@@ -9,14 +9,10 @@ from gauge_mc.actions import Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.run.directory import Run
 from gauge_mc.updates.integrators import INTEGRATORS
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import Energy, exact_sum
 from tests.reference.fields import trace
 from tests.reference.observables import plaquette_matrix
-from tests.run.sessions import carry_out
-from tests.run.test_hmc import parameters
 from tests.updates.links import start
 from tests.updates.moving import Moving
 
@@ -76,21 +72,3 @@ def test_energies_that_are_not_finite_have_no_finite_change(value):
     assert not math.isfinite(float(broken))
     assert not math.isfinite(broken.minus(Energy.of([0.0, 0.0, 0.0])))
     assert math.isfinite(float(Energy.of([1e308, -1e308, 1e308])))
-
-
-def test_energies_of_other_blocks_are_refused():
-    with pytest.raises(ValueError, match="different contributions"):
-        Energy.of([1, 2]).minus(Energy.of([1, 2, 3]))
-
-
-def test_the_action_is_computed_once_per_trajectory(tmp_path, best_device, monkeypatch):
-    """That before a trajectory is known from the one before it, accepted or not."""
-    values, actions = [], MolecularDynamics.begin_actions
-
-    def counted(self, ends):
-        values.append(actions(self, ends))
-        return values[-1]
-
-    monkeypatch.setattr(MolecularDynamics, "begin_actions", counted)
-    carry_out(Run(tmp_path / "run"), parameters(steps=3, length=1.2), best_device)
-    assert len(values) == 51

@@ -6,13 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.updates.chain_steps import (
-    KEY,
-    NOBODY,
-    ReplicaExchange,
-    pairs,
-    uniform,
-)
+from gauge_mc.updates.chain_steps import KEY, NOBODY, ReplicaExchange, pairs, uniform
 from gauge_mc.updates.momenta import acceptance
 from tests.reference import randoms
 
@@ -101,9 +95,3 @@ def test_records_name_replicas_and_partners():
     assert exchange.records(never) == [(0, NOBODY, 0.0, 0), (2, 2, 0.0, 0), (1, 1, 0.0, 0)]
     assert acceptance(0.5) == math.exp(-0.5)
     assert acceptance(math.nan) == 0
-
-
-@pytest.mark.parametrize("replicas", [[0], [0, 0], [0, 2]])
-def test_every_replica_stands_on_one_rung(replicas):
-    with pytest.raises(ValueError, match="every replica must stand on one rung"):
-        ReplicaExchange(1, replicas)

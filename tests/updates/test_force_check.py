@@ -3,7 +3,7 @@
 import pytest
 
 import gauge_mc
-from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling, RectangleAction
+from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling
 from gauge_mc.actions.loops import Wilson
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import PLAQUETTES, RECTANGLES, Lattice, Loops
@@ -54,15 +54,6 @@ class Given(Wilson):
 
     def coefficients(self, group, beta):
         return super().coefficients(group, self.factor * beta)
-
-
-class Flat(RectangleAction):
-    """The action of issue 46: rectangles with two colours and halos of one time slice."""
-
-    name = "flat"
-    c1 = -1 / 12
-    source = "a test"
-    colouring = PARITIES
 
 
 class Wrong(AdjointPlaquette):
@@ -228,12 +219,6 @@ def test_the_heatbath_refuses_loops_that_the_staples_do_not_have():
 
 
 @pytest.mark.slow
-def test_rectangles_are_not_for_halos_of_one_slice():
-    with pytest.raises(GaugeError, match=r"has staples that extend .*have .1."):
-        check(Flat())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [ONE_REPLICA, MANY_REPLICAS], ids=["one", "many"])
 @pytest.mark.parametrize("anisotropic", [False, True])
 @pytest.mark.parametrize("action", EVERY, ids=lambda one: one.name)
@@ -252,17 +237,3 @@ def test_adjoint_plaquettes_pass(best_device, group, replicas):
     for precision in ("single", "double"):
         kind = group, precision, best_device
         check_named("adjoint-plaquette:beta=0.7", replicas, kind)
-
-
-def test_what_has_passed_is_remembered(monkeypatch):
-    tried, kept = [], {}
-    monkeypatch.setattr(checks._ForceCheck, "check", lambda self: tried.append(self))
-    monkeypatch.setattr(checks, "keep", kept.__setitem__)
-    monkeypatch.setattr(checks, "kept", kept.get)
-    for _ in range(2):
-        check(Given())
-        checks._passed.clear()
-    assert len(tried) == len(kept) == 1
-    check(Given({PLAQUETTES: 1.5}))
-    check(Given(colouring=ROWS))
-    assert len(tried) == len(kept) == 3

@@ -207,10 +207,7 @@ def strong_coupling_plaquette(n, beta):
 @SLOW
 @pytest.mark.parametrize(
     ("name", "x"),
-    [
-        ("su4", 0.1),
-        *(pytest.param(*one, marks=EVERY) for one in (("su5", 0.1), ("su6", 0.15))),
-    ],
+    [("su4", 0.1), *(pytest.param(*one, marks=EVERY) for one in (("su5", 0.1), ("su6", 0.15)))],
 )
 def test_plaquette_at_strong_coupling(name, x, best_device):
     n = COLOURS[name]

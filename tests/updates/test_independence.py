@@ -20,7 +20,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import checks
-from gauge_mc.updates.checks import check_independence, small_lattice
+from gauge_mc.updates.checks import check_independence
 from gauge_mc.updates.heatbath import OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.sweep import norms_of
 
@@ -147,32 +147,6 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
         action = action.with_options(anisotropy=anisotropy)
     field = cold(lattice, best_device)
     check_independence(field, Coupling.of(2.0, action), OVERRELAXATION, norms_of("single"))
-
-
-def test_what_has_passed_is_remembered(monkeypatch):
-    tried, kept = [], {}
-    monkeypatch.setattr(checks._UpdateCheck, "check", lambda self: tried.append(self))
-    monkeypatch.setattr(checks, "keep", kept.__setitem__)
-    monkeypatch.setattr(checks, "kept", kept.get)
-    for _ in range(2):
-        check_independence(cold(), Coupling.of(2.0), OVERRELAXATION, norms_of("single"))
-        check_independence(cold(), Coupling.of(3.0), OVERRELAXATION, norms_of("single"))
-        checks._passed.clear()
-    assert len(tried) == len(kept) == 1
-    check_independence(cold(), Coupling.of(2.0, anisotropy=2.0), OVERRELAXATION, norms_of("single"))
-    assert len(tried) == 2
-
-
-@pytest.mark.parametrize(
-    ("lattice", "small"),
-    [
-        (Lattice(24, 24, 24, 48), Lattice(4, 4, 8, 8)),
-        (Lattice(30, 4, 28, 4), Lattice(6, 4, 4, 16)),
-        (Lattice(2, 4, 20, 2), Lattice(2, 4, 20, 14)),
-    ],
-)
-def test_the_lattice_of_the_check_is_small(lattice, small):
-    assert small_lattice(lattice, 2, 16) == small
 
 
 @pytest.mark.slow

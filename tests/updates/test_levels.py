@@ -71,16 +71,6 @@ def test_levels_without_a_force_have_no_kicks():
     assert one.has_bare_drifts(0)
 
 
-def test_kicks_with_a_shift_take_two_forces():
-    """Three for every step, and one at the end; steps of the inner level are 2 * 2 * 3."""
-    one = scales(
-        INTEGRATORS["force-gradient"], INTEGRATORS["force-gradient"], inner=(3,), acting=(0, 1)
-    )
-    assert one.forces(2) == {0: 7, 1: 37}
-    assert one.shifted
-    assert not scales(*[INTEGRATORS["omf4"]] * 3).shifted
-
-
 @pytest.mark.parametrize(
     "text", ["", "omf2:5", "omf2,omf4:3", "4,3:gauge,2", "0,3", "leapfrog:2,2"]
 )

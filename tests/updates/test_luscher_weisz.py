@@ -16,9 +16,7 @@ from gauge_mc.quantities.plaquette import Parallelograms, Rectangles, plaquette
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
 from tests.reference import parallelograms as reference
-from tests.reference.fields import random_field
 from tests.reference.free_gluons import free_gluons
-from tests.reference.observables import loop_action, loop_staple
 from tests.reference.updates import heat, reflect
 from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
@@ -52,19 +50,6 @@ def any_group(monkeypatch):
     monkeypatch.setattr(LuscherWeisz, "coefficients", coefficients)
 
 
-@pytest.mark.parametrize("mu", range(4))
-def test_staples_of_the_reference_are_derivatives_of_its_action(mu):
-    """The action is linear in a link."""
-    rng = np.random.default_rng(5)
-    links = random_field((4, 4, 4, 4), "su3", rng)
-    changed = links.copy()
-    changed[1, 2, 3, 0, mu] = random_field((2, 2, 2, 2), "su3", rng)[0, 0, 0, 0, 0]
-    step = changed[1, 2, 3, 0, mu] - links[1, 2, 3, 0, mu]
-    a = loop_staple(links, mu, LOOPS)[1, 2, 3, 0]
-    difference = loop_action(changed, LOOPS) - loop_action(links, LOOPS)
-    assert difference == pytest.approx(-np.trace(step @ a).real / 3, abs=1e-10)
-
-
 @cache
 def overrelaxed(lattice, group):
     return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reflect)
@@ -93,15 +78,6 @@ def test_heatbath(lattice, group, precision, device, any_group):
     random.step = STEP - 1
     heatbath(field, BETA[group], random, action=NAME)
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
-def test_overrelaxation_keeps_the_action(lattice, best_device):
-    field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
-    before = loop_action(field.to_numpy(), LOOPS)
-    overrelax(field, sweeps=10, action=NAME)
-    assert loop_action(field.to_numpy(), LOOPS) == pytest.approx(before, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.random import GENERATORS
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick, TimeScales, TrajectoryLevel
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import gauge_actions
@@ -372,17 +371,3 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
         rest = (drawn.uniform, *sizes, moving.links.to_numpy().tobytes())
         found.append((*(one.parts.tobytes() for one in energies), *rest))
     assert found[0] == found[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(GENERATORS))
-def test_momenta_depend_on_the_step_and_the_seed(name):
-    field = Field.cold(SMALL, "su2", "double")
-    momenta, energies = AlgebraField.like(field), []
-    for seed, step in ((1, 1), (1, 2), (2, 1)):
-        random = Random.for_field(field, name, seed=seed)
-        random.step = step
-        if step == 2 and random.states:
-            draw_momenta(momenta, random)  # which advances the states
-        energies.append(draw_momenta(momenta, random))
-    assert len({*energies}) == 3

@@ -1,14 +1,10 @@
 """Plans: the fastest is found while sweeps are carried out, remembered, and never changes a bit."""
 
-import gc
-import json
 import shutil
-import weakref
 
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cache import keep, kept
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -41,38 +37,10 @@ def outcome(time_of, first, wavefronts=(None,), fewer=True):
             return end.value, tried
 
 
-@pytest.mark.parametrize("best", [1, 2, 4, 6, 8, 12, 16])
-def test_the_best_number_of_threads_is_found(best):
-    found, _ = outcome(lambda plan: 1 + abs(np.log2(plan.threads / best)), Plan(16, None))
-    assert found.threads == best
-
-
-def test_a_number_of_threads_within_five_percent_of_the_fastest_is_found():
-    for waiting in np.geomspace(1e-4, 1, 40):  # time per step for every doubling of the threads
-
-        def time_of(threads, waiting=waiting):
-            return 1 / threads + waiting * np.log2(threads)
-
-        found, _ = outcome(lambda plan: time_of(plan.threads), Plan(16, None))
-        assert time_of(found.threads) <= 1.05 * min(map(time_of, range(1, 17)))
-
-
-def test_a_large_lattice_is_not_timed_on_few_threads():
-    _, tried = outcome(lambda plan: 1 / plan.threads, Plan(16, None))
-    assert [plan.threads for plan in tried] == [16, 8, 12]
-
-
 def test_a_number_that_the_user_chose_stays():
     found, tried = outcome(lambda plan: plan.threads, Plan(16, DEEP), (DEEP, None), fewer=False)
     assert tried == [Plan(16, DEEP), Plan(16, None)]
     assert found == Plan(16, DEEP)  # both take as long: a gain must be worthwhile
-
-
-@pytest.mark.parametrize("best", [None, DEEP, FLAT])
-def test_the_best_wavefront_is_found(best):
-    times = {None: 1.0, DEEP: 1.1, FLAT: 1.2, best: 0.8}
-    found, _ = outcome(lambda plan: times[plan.wavefront], Plan(1, DEEP), (DEEP, FLAT, None))
-    assert found.wavefront == best
 
 
 LATTICE = Lattice(4, 4, 16, 8)
@@ -152,32 +120,6 @@ def test_plans_are_remembered(remembered):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: text[:-20],
-        lambda text: "",
-        lambda text: "[1]",
-        lambda text: text.replace('"threads": ', '"threads": 1'),
-    ],
-)
-def test_a_damaged_plan_is_found_again(remembered, damage):
-    _, path = remembered
-    path.write_text(damage(path.read_text()))
-    assert not begun(unlimited(2))._decided
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}, {"key": "other"}]
-)
-def test_an_impossible_plan_is_found_again(remembered, change):
-    _, path = remembered
-    keep(path, json.dumps({**json.loads(kept(path)), **change}).encode())
-    assert not begun(unlimited(2))._decided
-
-
-@pytest.mark.slow
 def test_on_a_busy_machine_the_first_plan_is_kept(own_cache, monkeypatch):
     counter = iter(range(0, 10**9, 1000))
     monkeypatch.setattr(plans, "_interruptions", lambda: next(counter))
@@ -193,25 +135,3 @@ def test_a_folder_that_cannot_be_written_stops_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setattr(plans, "cache_folder", lambda: tmp_path / "file" / "folder")
     assert chain(unlimited(2), [400])[1][0]._decided
-
-
-@pytest.mark.slow
-def test_an_unfinished_search_keeps_no_device_alive():
-    device = unlimited(2)
-    assert not begun(device)._decided
-    gone = weakref.ref(device)
-    del device
-    gc.collect()
-    assert gone() is None
-
-
-@pytest.mark.slow
-def test_another_field_takes_over_a_search():
-    device = unlimited(2)
-    first = begun(device)
-    second = begun(device)
-    assert first._search is not None
-    assert second._search is None  # waits for the first to find the number of threads
-    del first
-    gc.collect()
-    assert begun(device)._search is not None

@@ -7,7 +7,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.options import Option
 from gauge_mc.updates.monomials import MONOMIALS, Monomial
-from gauge_mc.updates.terms import NamedMonomial, monomial_terms, named_monomials
+from gauge_mc.updates.terms import NamedMonomial, monomial_terms
 
 
 class Springs(Monomial):
@@ -43,13 +43,6 @@ def _registered():
     yield
     for one in (Springs, Weights):
         MONOMIALS.remove(one.name)
-
-
-def test_only_monomials_that_nothing_else_chooses_have_names_for_the_user():
-    assert {Springs.name, Weights.name} <= named_monomials().keys()
-    assert (
-        not {"gauge", "two-flavours", "ratio", "determinant", "rational"} & named_monomials().keys()
-    )
 
 
 def test_text_tables_and_objects_are_the_same():

@@ -9,15 +9,12 @@ from gauge_mc.actions import ACTIONS, UpdateSet
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.slab import Layout, Slab
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.groups import GROUPS
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.schedule import (
     Wavefront,
     best_wavefront,
-    fitting_wavefront,
     order_between_exchanges,
     order_of_sweep,
 )
@@ -55,28 +52,6 @@ def test_wavefronts_do_not_change_a_bit(group, extent, slices, expected):
         return field.to_numpy()
 
     assert np.array_equal(chain(slices), chain(0))
-
-
-@pytest.mark.parametrize(
-    ("extent", "threads", "megabytes", "expected"),
-    [
-        (32, 1, 32, Wavefront(4, 4)),
-        (32, 4, 32, Wavefront(4, 4)),
-        (32, 16, 32, None),
-        (32, 16, 100, None),
-        (48, 16, 100, Wavefront(4, 6)),
-        (48, 16, 32, None),
-        (16, 16, 32, None),
-    ],
-)
-def test_many_threads_need_enough_to_do_in_every_step(extent, threads, megabytes, expected):
-    """Also if a wavefront fits in the cache."""
-    layout = Layout(Lattice(*4 * [extent]), "single", (1, 4, 4), 0, 0, extent)
-    slab = Slab(GROUPS["su3"], CpuDevice(threads), layout, None)
-    slab.device.cache_bytes = megabytes * 2**20
-    assert best_wavefront(slab) == expected
-    if extent > 16:
-        assert fitting_wavefront(slab, slab.device.cache_bytes)  # which is tried nevertheless
 
 
 @pytest.mark.parametrize(("planes", "slices"), [(2, 2), (4, 6), (10, 4), (16, 16)])

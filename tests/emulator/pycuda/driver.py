@@ -18,7 +18,6 @@ import gc
 import math
 import os
 import random
-import struct
 import sys
 import threading
 import warnings
@@ -430,14 +429,6 @@ class Context:
         if sys and not sys.is_finalizing() and self._thread == threading.get_ident():
             _contexts.stale = True
 
-    def detach(self) -> None:
-        if self in _contexts.stack:
-            _contexts.stack.remove(self)
-
-    @staticmethod
-    def get_device() -> Device:
-        return Device(_current().number)
-
     @staticmethod
     def synchronize() -> None:
         _current().synchronize()
@@ -542,14 +533,10 @@ def _page_locked(array: NDArray[np.uint8], memory: PagelockedHostAllocation) -> 
     return check
 
 
-def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    stream = Stream._of(stream)
+def memset_d8(dest: Any, data: int, count: int) -> None:
+    stream = _current().default
     to = stream._gpu.at(dest, count)
     stream._issue(lambda: ctypes.memset(to(), data, count) and None)
-
-
-def memset_d8(dest: Any, data: int, count: int) -> None:
-    memset_d8_async(dest, data, count)
 
 
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
@@ -619,19 +606,7 @@ class Function:
             ctypes.c_size_t,
             ctypes.c_uint,
         ]
-        self._name, self._gpu, self._format = name, gpu, ""
-
-    def prepare(self, arg_types: Sequence[str]) -> Function:
-        self._format = "".join(arg_types)
-        return self
-
-    def prepared_call(self, grid: tuple[int, ...], block: tuple[int, ...], *args: Any) -> None:
-        self.prepared_async_call(grid, block, None, *args)
-
-    def prepared_async_call(
-        self, grid: tuple[int, ...], block: tuple[int, ...], stream: Stream | None, *args: Any
-    ) -> None:
-        self._launch_kernel(grid, block, struct.pack(self._format, *args), 0, stream)
+        self._name, self._gpu = name, gpu
 
     def _launch_kernel(
         self,
@@ -678,8 +653,7 @@ def module_from_file(path: str) -> Module:
 
 _TOTAL = int(os.environ.get("GAUGE_EMULATOR_BYTES", 2**30))
 _schedule = _Schedule(
-    int(os.environ.get("GAUGE_EMULATOR_SEED", "0")),
-    os.environ.get("GAUGE_EMULATOR_ORDER", RANDOM),
+    int(os.environ.get("GAUGE_EMULATOR_SEED", "0")), os.environ.get("GAUGE_EMULATOR_ORDER", RANDOM)
 )
 _freed: list[tuple[_Region, list[_Operation]]] = []
 _gpus = [_Gpu(number) for number in range(int(os.environ.get("GAUGE_EMULATOR_GPUS", "4")))]

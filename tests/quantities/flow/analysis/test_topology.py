@@ -7,7 +7,6 @@ import shlex
 import numpy as np
 import pytest
 
-from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.flow.scales import Reference
 from gauge_mc.quantities.flow.topology import best_factor, topological_charge
 from gauge_mc.quantities.potential.forms import HBAR_C
@@ -97,24 +96,6 @@ def test_the_flow_time():
     assert any("t0 is not known: t²<E> is only" in one for one in short.cautions)
     for wanted, taken in ((0.3, 0.3), (0.31, 0.4), (4.0, 4.0), (0.0, 0.0)):
         assert topological_charge(flow_of(), t=wanted).t == taken
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "sentence"),
-    [
-        ({"t": -1.0}, UsageError, "--t is -1; give a flow time between 0 and 4"),
-        (
-            {"t": 4.1},
-            GaugeError,
-            "--t is 4.1, but the flow ends at t/a² = 4; measure the flow to t/a² = 4.1",
-        ),
-        ({"charge": "Q"}, UsageError, "--charge is 'Q'; choose clover or improved"),
-        ({"energy": "E"}, UsageError, "--energy is 'E'; choose"),
-    ],
-)
-def test_what_is_refused(options, error, sentence):
-    with pytest.raises(error, match=sentence):
-        topological_charge(flow_of(20), **options)
 
 
 def test_admissibility():

@@ -1,30 +1,22 @@
 """`fit scale`: options, report and JSON file."""
 
-import io
 import json
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.groups import GROUPS
 from tests.analysis.synthetic_flow import HEADER, TIMES, exact, synthetic_flow, write_flow
+from tests.quantities.shown import shown
 
 
 def make(folder, samples=60, header=None, **options):
     flow = synthetic_flow(np.random.default_rng(4), samples, **options)
     write_flow(folder / "flow.csv", flow, header=header)
     return folder
-
-
-def shown(result):
-    """The report of a result, without line breaks."""
-    console = Console(width=200, file=io.StringIO())
-    console.print(*result.report())
-    return " ".join(console.file.getvalue().split())
 
 
 def test_scales_are_written_and_shown(tmp_path):

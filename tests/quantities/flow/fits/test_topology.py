@@ -8,7 +8,8 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from tests.analysis.synthetic_flow import HEADER, TIMES
-from tests.quantities.flow.fits.test_scale import make, shown
+from tests.quantities.flow.fits.test_scale import make
+from tests.quantities.shown import shown
 
 
 @pytest.mark.slow
@@ -48,14 +49,6 @@ def test_without_t0(tmp_path):
     assert (content["t"], content["t0"], content["fourth_root"]) == (1.4, None, None)
     assert "the last one" in shown(result)
     assert "t0 is not known" in shown(result)
-
-
-def test_a_frozen_charge(tmp_path):
-    result = gauge_mc.fit("topology", make(tmp_path, 60, charges=np.ones(60)))
-    content = json.loads((tmp_path / "topology.json").read_text())
-    assert content["square"]["error"] is None
-    assert "Q changes 0 times in 60 configurations" in shown(result)
-    assert "nan" not in shown(result)
 
 
 @pytest.mark.parametrize(

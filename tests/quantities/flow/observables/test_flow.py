@@ -2,9 +2,7 @@
 
 import math
 import shutil
-from itertools import pairwise
 
-import h5py
 import numpy as np
 import pytest
 
@@ -18,13 +16,7 @@ from gauge_mc.fields.gradient_flow import STABLE, GradientFlow, field_strength, 
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.flows import FLOWS
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, WHOLE
-from gauge_mc.quantities.flow.observable import (
-    BEYOND,
-    EVERY,
-    STEP,
-    GradientFlowObservable,
-    flow,
-)
+from gauge_mc.quantities.flow.observable import BEYOND, EVERY, STEP, GradientFlowObservable, flow
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call, make_run
@@ -70,11 +62,6 @@ def rows_of(table, **where):
     for name, value in where.items():
         chosen &= table[name] == value
     return np.stack([table[name][chosen] for name in VALUES], axis=1)
-
-
-def lines_of(path):
-    """Return the rows of a table as they are in the file."""
-    return [line for line in path.read_text().splitlines() if line[:1] not in "#s"]
 
 
 def links_of(run):
@@ -275,23 +262,6 @@ def test_a_tolerance_that_cannot_be_reached_ends_the_measurement(run):
     assert "does not reach the tolerance 1e-11" in shown.splitlines()[-1]
 
 
-@pytest.mark.slow
-def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypatch):
-    """The same bytes, since links in files have all their bits."""
-    monkeypatch.chdir(tmp_path)
-    p = {"measure": "flow:3,plaquette:3", "precision": "double"}
-    run = make_run(tmp_path / "run", **p)
-    shown, code = call("measure", "flow", "run", *ON_CPU)
-    assert code == 0
-    assert shown.endswith("run/flow_configs.csv\n")
-    rows = lines_of(run / "flow.csv")
-    assert rows == lines_of(run / "flow_configs.csv")
-    assert len(rows) == 3 * 6
-    assert call("verify", "run")[1] == 0
-    assert "flow.csv  records: 18" in call("verify", "run")[0]
-    assert "flow" in call("info", "run")[0]
-
-
 @pytest.mark.longer
 def test_a_stopped_run_goes_on_with_the_same_table(tmp_path, best_device):
     values = {
@@ -377,20 +347,6 @@ def test_saving_does_not_disturb_the_flow_nor_depend_on_the_devices(tmp_path):
     assert contents[0] == contents[1]
 
 
-def test_the_energy_falls_and_kinds_differ(field):
-    for kind in FLOWS:
-        energies = [one.energy_plaquette for one in flow(field, 0.4, kind)]
-        assert len(energies) == 5
-        assert all(later < earlier for earlier, later in pairwise(energies))
-
-
-def test_bad_arguments_are_refused_at_once(field):
-    with pytest.raises(UsageError, match="There is no flow 'stout'"):
-        flow(field, 1.0, "stout")
-    with pytest.raises(UsageError, match="--to is nan"):
-        flow(field, math.nan)
-
-
 @pytest.mark.parametrize("how", [{}, {"tolerance": 1e-4}, {"until": 0.3}])
 def test_links_that_are_not_numbers_end_the_flow(how):
     links = Field.hot(LATTICE, "su2", "single", CpuDevice(1)).to_numpy()
@@ -449,16 +405,6 @@ def test_series_of_a_damaged_table(table, damage):
         GradientFlowObservable.series(TableData({}, columns), "flow.csv")
 
 
-def test_exports(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run = make_run(tmp_path / "run", configs=6, measure="flow:3", precision="double")
-    table = read_table(run / "flow.csv")
-    assert call("export", run, "x.h5") == ("x.h5: flow\n", 0)
-    with h5py.File("x.h5") as h5:
-        for name in FLOW_COLUMNS:
-            assert np.array_equal(h5["flow"][name][:], table[name])
-
-
 def test_pyerrors_reads_what_is_exported(tmp_path, monkeypatch, pyerrors):
     monkeypatch.chdir(tmp_path)
     run = make_run(tmp_path / "run", configs=6, measure="flow:3", precision="double")
@@ -471,24 +417,6 @@ def test_pyerrors_reads_what_is_exported(tmp_path, monkeypatch, pyerrors):
         for n, t in enumerate(np.unique(table["t"])):
             mean = table[name][table["t"] == t].mean()
             assert content[name][n].value == pytest.approx(mean)
-
-
-def test_a_run_flows_one_step_when_it_starts(tmp_path, monkeypatch):
-    """The kernels are compiled by one step, not by a whole flow."""
-    steps = []
-    step = GradientFlow.step
-    monkeypatch.setattr(GradientFlow, "step", lambda self, s: (steps.append(s), step(self, s)))
-    gauge_mc.generate(
-        lattice="4x4x4x4",
-        thermalize=1,
-        configs=1,
-        separation=2,
-        measure="flow:2:to=0.4:step=0.1",
-        output=tmp_path / "run",
-        backend="cpu",
-        progress=False,
-    )
-    assert len(steps) == 1 + 4
 
 
 def test_runs_of_a_batch_have_flows_of_their_own_anisotropies():

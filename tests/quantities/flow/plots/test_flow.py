@@ -6,7 +6,6 @@ import pytest
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.pictures import COLOURS
-from gauge_mc.quantities.flow.plots import _edges
 from tests.analysis.synthetic_flow import TIMES
 from tests.plots.test_plots import drawn_texts, pixels_near
 from tests.quantities.flow.fits.test_scale import make
@@ -35,25 +34,6 @@ def test_a_short_flow_is_drawn_without_scales(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_tree_level_correction_is_named(tmp_path, monkeypatch):
-    texts = drawn_texts(monkeypatch)
-    PLOTS["flow"].draw([make(tmp_path)], tmp_path / "flow.png", tree_level=True)
-    assert any("divided by tree-level artefacts" in text for text in texts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rounded", [False, True])
-def test_the_charge(tmp_path, monkeypatch, rounded):
-    texts = drawn_texts(monkeypatch, save=True)
-    run, file = make(tmp_path, 200), tmp_path / "topology.png"
-    PLOTS["topology"].draw([run], file, round=rounded, t=3.0)
-    assert any(r"\langle Q^2\rangle=" in text and "updates" in text for text in texts)
-    assert any("clover charge" in text and "= 3" in text for text in texts)
-    assert ("$Q$ (rounded)" in texts) == rounded
-    assert pixels_near(file, COLOURS[1]) > 100  # the normal distribution
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_charge_that_is_always_zero(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
@@ -61,12 +41,6 @@ def test_a_charge_that_is_always_zero(tmp_path, monkeypatch):
     PLOTS["topology"].draw([run], tmp_path / "topology.png", round=True)
     assert not any("normal" in text for text in texts)
     assert not any("nan" in text for text in texts)
-
-
-def test_bins_hold_one_sector_each():
-    edges = _edges(np.array([-2.0, 1.0]), 1.0)
-    assert edges.tolist() == [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]
-    assert _edges(np.zeros(3), 0.9).tolist() == [-0.45, 0.45]
 
 
 def test_what_is_refused(tmp_path):

@@ -1,21 +1,16 @@
 """The static potential from correlators of Polyakov loops."""
 
-import io
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
 from gauge_mc.plots import PLOTS
-from gauge_mc.quantities.polyakov.observables import (
-    correlator_potential,
-    read_correlators,
-)
+from gauge_mc.quantities.polyakov.observables import correlator_potential, read_correlators
 from gauge_mc.quantities.potential.fit import read_result
 from tests.analysis.synthetic_loops import (
     SIGMA,
@@ -24,6 +19,7 @@ from tests.analysis.synthetic_loops import (
     synthetic_loops,
     write_loops,
 )
+from tests.quantities.shown import shown
 
 EXTENT = 12
 HEADER = {
@@ -119,9 +115,7 @@ def test_fits_files_and_plots_are_those_of_loops(tmp_path):
         np.testing.assert_allclose(binned, errors, rtol=0.5)
         np.testing.assert_allclose(samples.mean(axis=0), h5["potential"], atol=1e-3)
         assert h5.attrs["source"] == "correlators"
-    console = Console(width=200, file=io.StringIO())
-    console.print(*result.report())
-    text = console.file.getvalue()
+    text = shown(result)
     assert "V(R) from correlators of Polyakov loops" in text
     assert "smearing" not in text
     for plot in ("potential", "static-force"):

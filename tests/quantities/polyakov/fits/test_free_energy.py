@@ -5,13 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.quantities.polyakov.observables import CORRELATOR_COLUMNS
+from tests.quantities.shown import shown
 
 EXTENTS, EXTENT = (16, 20, 24), 4
 MASS, AMPLITUDE, CONSTANT = 0.7, 0.02, 0.04
@@ -41,13 +41,6 @@ def write_correlators(folder, constant, noise=1e-4, common=2e-3, size=200):
     folder.mkdir(exist_ok=True)
     write_table(folder / "polyakov_correlators.csv", head, CORRELATOR_COLUMNS, rows)
     return folder
-
-
-def shown(result):
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow

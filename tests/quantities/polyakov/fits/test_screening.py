@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
@@ -14,6 +13,7 @@ from gauge_mc.plots.figures.pictures import Stroke
 from gauge_mc.quantities.polyakov.fits import ScreeningPlot
 from gauge_mc.quantities.polyakov.observables import PLANE_COLUMNS
 from gauge_mc.quantities.polyakov.screening import _ScreenedFit
+from tests.quantities.shown import shown
 
 EXTENTS, NT = (8, 12, 24), 4
 EVEN, ODD = 0.45, 0.8
@@ -54,13 +54,6 @@ def write_planes(
     folder.mkdir(exist_ok=True)
     write_table(folder / "polyakov_planes.csv", head, PLANE_COLUMNS, rows[: len(rows) - lost])
     return folder
-
-
-def shown(result):
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow

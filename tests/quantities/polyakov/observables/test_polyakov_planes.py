@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.polyakov.observables import PolyakovPlanes, polyakov_planes
@@ -68,11 +67,3 @@ def test_planes_of_all_axes_have_the_same_mean(best_device):
     field = Field.hot(UNEQUAL, "su3", "double", best_device, seed=4)
     means = [planes.mean() for planes in polyakov_planes(field)]
     assert means == pytest.approx([polyakov_field(field.to_numpy()).mean()] * 3, abs=1e-14)
-
-
-def test_records_do_not_depend_on_the_division():
-    found = []
-    for devices in ("cpu:1", "cpu:2", "cpu:3"):
-        field = Field.hot(Lattice(4, 4, 8, 12), "su3", "single", open_device_group(devices), seed=2)
-        found.append(measured(field))
-    assert found[0] == found[1] == found[2]

@@ -7,10 +7,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.polyakov.observables import (
-    PolyakovRepresentations,
-    dimensions,
-)
+from gauge_mc.quantities.polyakov.observables import PolyakovRepresentations, dimensions
 from tests.reference.fields import random_field
 from tests.reference.observables import transport
 
@@ -52,13 +49,6 @@ def test_characters(lattice, group, precision, device, rng):
     field = Field.from_slices(lattice, group, links, precision, device)
     difference = np.subtract(PolyakovRepresentations().measure(field), expected)
     assert np.abs(difference).max() < TOLERANCE[precision]
-
-
-@pytest.mark.parametrize("group", ["su2", "su3", "su4"])
-def test_cold_field_gives_one(group, best_device):
-    field = Field.cold(Lattice(4, 6, 8, 10), group, "double", best_device)
-    found = PolyakovRepresentations().measure(field)
-    assert found == pytest.approx([1, 1, 0, 1, 0, 1, 0], abs=1e-14)
 
 
 def test_dimensions_are_those_of_projectors():

@@ -8,7 +8,7 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.potential.loop_tables import effective_energies
-from gauge_mc.quantities.potential.static_potential import _vectors, potential_of, variational
+from gauge_mc.quantities.potential.static_potential import potential_of, variational
 from tests.analysis.synthetic_loops import (
     FINE,
     GAPS,
@@ -40,14 +40,6 @@ def test_as_many_states_as_levels_are_exact(levels):
         np.testing.assert_allclose(energies - truth(matrices, number), 0, atol=2e-5)
         assert state.levels == matrices.levels
         np.testing.assert_allclose(state.values.mean(axis=0)[:, 0], 1, rtol=1e-5)
-
-
-def test_vectors_see_one_state_each():
-    rng, energies = np.random.default_rng(4), np.array([0.4, 0.9, 1.7])
-    couplings = rng.normal(size=(3, 3))
-    first, second = ((couplings * np.exp(-energies * t)) @ couplings.T for t in (1, 2))
-    overlaps = _vectors(first, second).T @ couplings * np.exp(-energies / 2)
-    np.testing.assert_allclose(np.abs(overlaps), np.eye(3), atol=1e-9)
 
 
 def test_levels_that_say_nothing_new_are_dropped():

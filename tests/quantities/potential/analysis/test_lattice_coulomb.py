@@ -1,12 +1,10 @@
 """Static gluons on the lattice and improved distances."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
 
-from gauge_mc.errors import GaugeError
 from gauge_mc.quantities.potential.forms import StaticGluons, propagator
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.reference.smearing import hyp, project_unitary
@@ -122,10 +120,3 @@ def test_headers_state_the_action_and_the_lines():
     assert StaticGluons.of(header()) == PLAIN
     found = StaticGluons.of(header(action="iwasaki", temporal="HYP2, one HYP smearing"))
     assert found == StaticGluons(IWASAKI, (1.0, 1.0, 0.5))
-
-
-def test_missing_scipy_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.special", None)
-    propagator.cache_clear()
-    with pytest.raises(GaugeError, match=r"pip install 'gauge-mc\[analysis\]'"):
-        PLAIN.potential_distance("100", 3)

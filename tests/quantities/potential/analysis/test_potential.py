@@ -127,24 +127,6 @@ def test_distances_that_are_too_noisy_are_named():
     assert f"Distances that are too noisy: {', '.join(result.left_out)}." in result.cautions
 
 
-def test_too_few_distances_have_no_scales_and_a_caution():
-    result = static_potential([steady(size=3)])
-    assert (result.scales, result.fits, result.best) == ({}, (), None)
-    assert result.cautions[0] == (
-        "r₀ is not within the distances, which end at R = 3; measure larger R, more "
-        "configurations, or a larger β."
-    )
-    np.testing.assert_array_equal(
-        result.continuum, [point.potential.value for point in result.points]
-    )
-
-
-def test_no_scale_without_confinement():
-    result = static_potential([steady(200, 8, sigma=-0.02)])
-    assert result.scales["sigma"].value.value < 0
-    assert not {"r0", "root_sigma", "spacing"} & result.scales.keys()
-
-
 def test_a_wrong_form_is_called_poor():
     loops = steady(400, 9, noise=1e-4)
     bends = np.exp(-0.02 * np.outer((-1.0) ** loops.r, loops.t))
@@ -152,12 +134,6 @@ def test_a_wrong_form_is_called_poor():
     assert result.best.p_value < 1e-3
     assert any(words.startswith("The most probable fit is poor (p = ") for words in result.cautions)
     assert not any("poor" in words for words in static_potential([loops], r_min=2).cautions)
-
-
-def test_few_configurations_have_a_caution():
-    few, many = (" ".join(static_potential([steady(size)]).cautions) for size in (12, 200))
-    assert "50 τ_int are needed" in few
-    assert "τ_int" not in many
 
 
 def test_gaps_between_configurations_are_allowed():

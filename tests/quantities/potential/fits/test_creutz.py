@@ -1,16 +1,15 @@
-import io
 import json
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential.loop_tables import creutz_ratios
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.quantities.shown import shown
 
 
 def test_ratios_are_written_and_shown(tmp_path):
@@ -27,9 +26,7 @@ def test_ratios_are_written_and_shown(tmp_path):
     assert (content["r"], content["t"]) == ([1, 2, 3, 4, 5, 6],) * 2
     assert (content["smearing"], content["configurations"]) == (25, 50)
     assert content["ensemble"] == {"group": "su2", "beta": "2.5", "lattice": "16x16x16x32"}
-    console = Console(width=200, file=io.StringIO())
-    console.print(*result.report())
-    text = console.file.getvalue()
+    text = shown(result)
     assert "T = R + 3" in text
     assert with_error(expected.value[1, 2], expected.error[1, 2]) in text
     assert "nan" not in text

@@ -250,7 +250,6 @@ def test_multilevel_and_plain_loops_agree(multihit):
             first, second = (np.array([one[where] for one in each]) for each in (series[0], better))
             errors = [estimate(one).error for one in (first, second)]
             difference = estimate(second - first)
-            print(where, estimate(first), estimate(second), errors[0] / errors[1])
             assert abs(difference.value) < 4.5 * difference.error
             if where == (4, 4):
                 assert errors[1] < 0.5 * errors[0]

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.potential.observables import PlanarLoops
-from tests.domain.conftest import open_group
 from tests.reference.fields import random_field, trace
 from tests.reference.observables import transport
 
@@ -41,24 +39,7 @@ def test_loops(group, precision, device):
     assert again == records
 
 
-@pytest.mark.parametrize("kind", ["cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_the_division_does_not_change_a_bit(kind):
-    links = random_field(LATTICE.extents, "su3", np.random.default_rng(4))
-    found = []
-    for slices in ((12,), (6, 6)):
-        devices = open_group(kind, slices)
-        field = Field.from_slices(LATTICE, "su3", links, "double", devices)
-        found.append(PlanarLoops(LATTICE, 2, 6).measurer(field)(field))
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize(("r_max", "t_max", "name"), [(3, 6, "--r-max"), (2, 7, "--t-max")])
 def test_loops_longer_than_half_the_lattice_are_refused(r_max, t_max, name):
     with pytest.raises(UsageError, match=f"{name} is .* half the lattice"):
         PlanarLoops(LATTICE, r_max, t_max)
-
-
-def test_loops_are_one_on_a_cold_field():
-    field = Field.cold(LATTICE, "su2", "single", CpuDevice(1))
-    records = PlanarLoops(LATTICE, 1, 1).measurer(field)(field)
-    assert [value for *_, value in records] == pytest.approx([1, 1])

@@ -13,7 +13,6 @@ from gauge_mc.domain.lattice import PATHS, Lattice, equivalent_steps, shortest_p
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.smearing import SmearingSequence
@@ -25,19 +24,8 @@ from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
 from tests.reference.fields import CHARGES, abelian_field, angle, gauge_transform, random_su
 from tests.reference.observables import blocks_21, mean_wilson_loop
 from tests.reference.smearing import ape, hyp, spatial_hyp, stout
+from tests.smearing.test_ape import DEVICES
 from tests.smearing.test_stout import smooth_links
-
-DEVICES = [
-    *(
-        pytest.param(*one, marks=pytest.mark.slow)
-        for one in (("cpu-1", "double"), ("cpu-2", "double"), ("cpu-4", "single"))
-    ),
-    ("cpu-8", "single"),
-    ("cpu-8", "double"),
-    pytest.param("cpu-16", "single", marks=pytest.mark.slow),
-    pytest.param("cuda", "single", marks=pytest.mark.gpu),
-    pytest.param("cuda", "double", marks=pytest.mark.gpu),
-]
 
 QUICK = {("cpu-8", "double", "su3", UNEQUAL), ("cpu-8", "single", "su2", MANY_LANES)}
 """Devices, precisions, groups and lattices of quick tests."""
@@ -178,21 +166,6 @@ def test_gauge_invariance(group, best_device, ape, rng):
     assert max(abs(before[key] - after[key]) for key in before) < 1e-13
 
 
-def test_the_smallest_loop_is_the_plaquette(group, precision, best_device):
-    field = Field.hot(UNEQUAL, group, precision, best_device, seed=2)
-    random = Random.for_field(field)
-    heatbath(field, 2.0 * int(group[2]), random, 5)
-    value = measured(field, r_max=1, t_max=1, paths=["100"])[0, "100", 1, 1]
-    _, _, temporal = Plaquette().measure(field)
-    tolerance = 1e-7 if precision == "single" else 1e-14
-    assert value == pytest.approx(temporal, abs=tolerance)
-
-
-def test_a_cold_field_gives_one(group, precision, best_device):
-    field = Field.cold(UNEQUAL, group, precision, best_device)
-    assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
-
-
 @pytest.mark.longer
 def test_constant_abelian_field(group, best_device):
     """W is the mean of exp(i q flux); the flux is the field strength times the area."""
@@ -205,15 +178,6 @@ def test_constant_abelian_field(group, best_device):
         turns = np.array([np.dot(step, omega) for step in equivalent_steps(path)]) * r * t
         value = np.cos(np.outer(turns, CHARGES[group])).mean()
         assert loop == pytest.approx(value, abs=1e-12)
-
-
-def test_smearing_keeps_a_constant_abelian_field(group, best_device):
-    lattice = Lattice(4, 6, 8, 4)
-    links = abelian_field(lattice.extents, group, {(0, 1): 1, (1, 2): 2, (0, 3): 1})
-    source = Field.from_slices(lattice, group, links, "double", best_device)
-    target = Field.empty(lattice, group, "double", best_device)
-    Ape(0.2, dims=4)(source, target)
-    assert np.abs(target.to_numpy() - links).max() < 1e-13
 
 
 @pytest.mark.longer
@@ -308,16 +272,6 @@ def test_levels_correlated_with_static_sources(group, best_device):
     assert loops == again
 
 
-@pytest.mark.longer
-def test_repeated_measurements_between_levels_are_equal(group, best_device):
-    """The places of the levels in memory change from one measurement to the next."""
-    field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
-    how = {"smearing": Ape(0.2), "levels": (1, 2, 5), "correlations": True}
-    measure = LoopMeasurer(WilsonLoops(UNEQUAL, 2, 3, **how), field)
-    first, *others = ([loops.tobytes() for *_, loops in measure(field)] for _ in range(7))
-    assert all(one == first for one in others)
-
-
 @pytest.mark.parametrize(("name", "precision"), DEVICES[-4:])
 def test_orderings_are_those_of_the_reference(group, name, precision):
     links = random_links(UNEQUAL, group)
@@ -329,21 +283,6 @@ def test_orderings_are_those_of_the_reference(group, name, precision):
         assert abs(every[0, "210", 1, t] - value) > 10 * TOLERANCE["single"]
     others = [key for key in every if key[1] != "210"]
     assert all(blocks[key] == every[key] for key in others)
-
-
-def test_headers_state_pairs_of_levels_and_orderings():
-    how = {"iterations": "0,2", "r_max": 2, "t_max": 2}
-    usual = WilsonLoops.for_lattice(UNEQUAL, **how)
-    assert not {"correlations", "orderings"} & usual.header.keys()
-    assert usual.header["smearing"] == str(usual.smearing) != "none"
-    assert usual.columns.names[:2] == ("smearing", "path")
-    pairs = WilsonLoops.for_lattice(UNEQUAL, correlations=True, off_axis=True, **how)
-    assert "both orders" in pairs.header["correlations"]
-    assert pairs.header["orderings"] == "all orders of the links of a step"
-    assert pairs.columns.names == ("smearing", "smearing2", "path", "r", "t", "loop")
-    assert pairs.records == 3 * 2 * (2 + 2 + 1 + 2)
-    blocks = WilsonLoops.for_lattice(UNEQUAL, orderings="blocks", off_axis=True, **how)
-    assert "follow each other" in blocks.header["orderings"]
 
 
 def test_steps_and_paths():

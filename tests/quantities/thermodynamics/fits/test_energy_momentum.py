@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from rich.console import Console
 from scipy.optimize import brentq
 
 import gauge_mc
@@ -20,6 +18,7 @@ from gauge_mc.quantities.thermodynamics.field_correlators import (
     first_coefficient,
     running_coupling,
 )
+from tests.quantities.shown import shown
 from tests.quantities.thermodynamics.fits.test_thermodynamics import write_plaquettes
 
 HOT, COLD, EXTENT = "16x16x16x8", "16x16x16x16", 8
@@ -70,13 +69,6 @@ def write_flows(folder, rng, colours, beta, noise, times=slice(None)):
                 )
         header = {**head, "action": "wilson", "lattice": lattice}
         write_table(run / "thermal_flow.csv", header, THERMAL_COLUMNS, rows)
-
-
-def shown(result):
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 def test_the_coefficients_are_those_of_the_literature():
@@ -156,27 +148,3 @@ def test_couplings_without_a_partner_are_named(tmp_path):
     result = gauge_mc.fit("energy-momentum", tmp_path)
     assert [one.beta for one in result.found.states] == [6.0]
     assert "At β = 6.1 the flow was not measured at both temperatures" in shown(result)
-
-
-def test_the_figure_has_the_limits(tmp_path, monkeypatch, sketched):
-    """The points drawn at t = 0 are the results of the fit."""
-    rng = np.random.default_rng(4)
-    write_flows(tmp_path, rng, 2, 6.0, 3e-4)
-    drawn = []
-
-    errorbar = Axes.errorbar
-
-    def recorded(self, x, y, yerr=None, **style):
-        drawn.append((list(x), list(y), list(yerr)))
-        return errorbar(self, x, y, yerr, **style)
-
-    monkeypatch.setattr(Axes, "errorbar", recorded)
-    gauge_mc.plot("energy-momentum", tmp_path, output=tmp_path / "figure.svg")
-    (state,) = gauge_mc.fit("energy-momentum", tmp_path).found.states
-    limits = [(y, error) for x, y, error in drawn if x == [0]]
-    assert limits == [([one.value], [one.error]) for one in (state.entropy, state.anomaly)]
-    along = [(x, y) for x, y, _ in drawn if x != [0]]
-    assert along[0][1] == [one.value for one in state.entropy_at]
-    assert along[1][0] == pytest.approx([one / EXTENT**2 for one in state.t])
-    with pytest.raises(UsageError, match="Only one scan"):
-        gauge_mc.plot("energy-momentum", [tmp_path, tmp_path], output=tmp_path / "x.svg")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
@@ -10,6 +9,7 @@ from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.flows import FLOWS
 from gauge_mc.quantities.thermodynamics.field_correlators import FIELD_COLUMNS, on_lattice
+from tests.quantities.shown import shown
 
 EXTENT, TIMES, LOOP = 12, (0.0, 0.2, 0.4), 0.3
 RATIO = {"electric": 3.1, "magnetic": 2.2}
@@ -38,13 +38,6 @@ def write_correlators(folder, colours=3, size=60, noise=0.02, loop=LOOP, **heade
     folder.mkdir(exist_ok=True)
     write_table(folder / "field_correlators.csv", head, FIELD_COLUMNS, rows)
     return folder
-
-
-def shown(result):
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.cli.document import plain
@@ -14,6 +13,7 @@ from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS
 from gauge_mc.quantities.thermodynamics.integral import read_bulk_runs
+from tests.quantities.shown import shown
 from tests.quantities.thermodynamics.analysis.test_integral import (
     BETA,
     EXTENT,
@@ -71,13 +71,6 @@ def study(tmp_path_factory):
     for beta in BETAS[::4]:
         write_t0(folder / f"cold_{beta:.4g}", rng, beta)
     return folder
-
-
-def shown(result):
-    console = Console(width=140)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow
@@ -242,14 +235,6 @@ def test_anisotropic_runs_are_refused(tmp_path):
 def test_short_runs_are_refused(study):
     with pytest.raises(GaugeError, match="at 10 updates after update 390, and 20 are needed"):
         gauge_mc.fit("thermodynamics", study, skip=390)
-
-
-@pytest.mark.slow
-def test_the_figure(study, tmp_path):
-    plot("thermodynamics", study, tmp_path / "eos.png", scale="runs", critical=CRITICAL)
-    assert (tmp_path / "eos.png").stat().st_size > 10_000
-    with pytest.raises(UsageError, match="Only one scan"):
-        plot("thermodynamics", [study, study])
 
 
 def test_all_loops_of_an_improved_action_count(tmp_path):

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc import measure
-from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.thermodynamics.observables import FieldCorrelators
-from tests.calls import call, make_run
 from tests.reference import flow as reference
 from tests.reference.fields import gauge_transform, random_su
 from tests.reference.observables import field_correlator, polyakov_loop
@@ -55,31 +53,6 @@ def test_gauge_transformations_change_nothing(group, rng):
     one, two = (measure(each, "field-correlators", to=0.1) for each in (field, other))
     for name, values in dict(one).items():
         np.testing.assert_allclose(two[name], values, rtol=1e-9, atol=1e-13)
-
-
-def test_records_do_not_depend_on_the_division():
-    found = []
-    for devices in ("cpu:1", "cpu:2", "cpu:3"):
-        field = Field.hot(Lattice(4, 4, 4, 12), "su2", "single", open_device_group(devices), seed=2)
-        observable = FieldCorrelators.for_lattice(field.lattice, to=0.1)
-        found.append(observable.measurer(field)(field))
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) == observable.records == 12
-
-
-def test_along_the_way_and_on_stored_configurations(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    how = {"measure": "field-correlators:3:to=0.1", "precision": "double", "lattice": "4x4x4x4"}
-    run = make_run(tmp_path / "run", **how)
-    words = ("measure", "field-correlators", "run", "--to", "0.1", "--backend", "cpu")
-    assert call(*words)[1] == 0
-    first, second = (
-        [line for line in (run / name).read_text().splitlines() if line[0] not in "#s"]
-        for name in ("field_correlators.csv", "field_correlators_configs.csv")
-    )
-    assert first == second
-    assert len(first) == 3 * 2 * 2
-    assert call("verify", "run")[1] == 0
 
 
 def test_links_that_are_not_numbers_are_refused():

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc import measure
-from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.table import read_table
 from gauge_mc.quantities.thermodynamics.observables import ThermalFlow
-from tests.calls import call, make_run
 from tests.reference import flow as reference
 
 LATTICE = Lattice(4, 2, 8, 6)
@@ -64,31 +61,6 @@ def test_the_energies_are_those_of_the_gradient_flow(best_device):
     for name, parts_of_it in both.items():
         total = sum(found[one] for one in parts_of_it)
         np.testing.assert_allclose(total, whole[f"energy_{name}"], rtol=1e-12)
-
-
-def test_records_do_not_depend_on_the_division():
-    found = []
-    for devices in ("cpu:1", "cpu:2", "cpu:3"):
-        field = Field.hot(Lattice(4, 4, 4, 12), "su2", "single", open_device_group(devices), seed=2)
-        found.append(ThermalFlow.for_lattice(field.lattice, to=0.2).measurer(field)(field))
-    assert found[0] == found[1] == found[2]
-
-
-def test_along_the_way_and_on_stored_configurations(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    how = {"measure": "thermal-flow:3:to=0.2", "precision": "double", "lattice": "4x4x4x6"}
-    run = make_run(tmp_path / "run", **how)
-    words = ("measure", "thermal-flow", "run", "--to", "0.2", "--backend", "cpu")
-    assert call(*words)[1] == 0
-    first, second = (
-        [line for line in (run / name).read_text().splitlines() if line[0] not in "#s"]
-        for name in ("thermal_flow.csv", "thermal_flow_configs.csv")
-    )
-    assert first == second
-    assert len(first) == 3 * 3
-    assert call("verify", "run")[1] == 0
-    series = ThermalFlow.series(read_table(run / "thermal_flow.csv"), "thermal_flow.csv")
-    assert series["t=0.1,loop_re"].samples.shape == (3,)
 
 
 def test_options_of_the_gradient_flow_that_it_lacks_are_refused():

@@ -1,16 +1,15 @@
 """`fit hmc` and `plot hmc` of a made table of trajectories."""
 
-import io
 import json
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.drawing import find_plot
+from tests.quantities.shown import shown as printed
 
 MEAN, COUNT, STEPS = 0.5, 4000, 7
 
@@ -36,13 +35,6 @@ def write_trajectories(folder, mean=MEAN, count=COUNT, shift=0.0, thermal=0):
     folder.mkdir(exist_ok=True)
     (folder / "hmc.csv").write_text(header + names + "".join(lines))
     return folder
-
-
-def printed(result):
-    """The report as text."""
-    console = Console(width=200, file=io.StringIO())
-    console.print(*result.report())
-    return console.file.getvalue()
 
 
 def test_averages_and_costs_are_those_of_the_table(tmp_path):

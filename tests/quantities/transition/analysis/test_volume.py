@@ -231,14 +231,6 @@ def test_errors_of_a_first_order_transition_contain_the_form():
     assert np.mean(np.abs(pulls) < 2, axis=0).min() > 0.9
 
 
-def test_methods_that_disagree_widen_the_error(volumes):
-    peaks, weights = infinite.extrapolations(volumes).values()
-    apart = np.concatenate([[1.0], 1 + 0.1 * np.random.default_rng(1).normal(size=200)])
-    assert infinite._disagreement(apart, 0 * apart) == pytest.approx(0.5, abs=0.01)
-    assert infinite._disagreement(apart, apart) == 0
-    assert weights.least == peaks.slope
-
-
 def test_the_exponent_of_known_peaks():
     class Peaks:
         def __init__(self, size):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import gauge_mc
 from gauge_mc import action_density
@@ -19,9 +18,10 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.transition import results as infinite_volume
 from gauge_mc.quantities.transition import thermal_runs
-from gauge_mc.quantities.transition.thermal_runs import ladder_of, read_thermal_runs
+from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.updates import terms
 from tests.calls import call, call_apart
+from tests.quantities.shown import shown
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -56,13 +56,6 @@ def write_study(folder, lattices=LATTICES, betas=BETAS, size=1500):
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     return write_study(tmp_path_factory.mktemp("study"))
-
-
-def shown(result):
-    console = Console(width=100)
-    with console.capture() as capture:
-        console.print(*result.report(), sep="\n")
-    return " ".join(capture.get().split())
 
 
 @pytest.mark.slow
@@ -181,8 +174,7 @@ def test_missing_runs_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("betas", "words"),
-    [((5.66, 5.67), "larger than 5.67"), ((5.73, 5.74), "smaller than 5.73")],
+    ("betas", "words"), [((5.66, 5.67), "larger than 5.67"), ((5.73, 5.74), "smaller than 5.73")]
 )
 def test_a_missing_peak_is_named(tmp_path, betas, words):
     write_study(tmp_path, LATTICES[2:], betas, size=800)
@@ -307,40 +299,9 @@ SHORT = {
 """Settings of the runs whose action is compared."""
 
 
-def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
-    for name in ("b5.69_8x8x8x4_chain3", "b5.70_8x8x8x4_chain12", "alone"):
-        (tmp_path / name).mkdir()
-        assert ladder_of(tmp_path / name) is None
-        (tmp_path / name / "tempering.csv").touch()
-    assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
-
-
 def joined(axes):
     """The curves of a frame, without points."""
     return [one for one in axes.lines if one.get_linestyle() == "-"]
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_frames_show_what_was_measured(tmp_path, number):
-    """One volume has no limit, and two have no degree of freedom, so that no line is drawn."""
-    write_study(tmp_path, LATTICES[:number], size=150)
-    figure = plot("transition", tmp_path, bootstrap=5)
-    assert len(figure.axes) == (4 if number > 1 else 3)
-    for axes in figure.axes[:3]:
-        assert len(joined(axes)) == number
-        assert len(axes.containers) == number * len(BETAS)
-        assert "$" in axes.get_xlabel() + axes.get_ylabel()
-    for axes in figure.axes[3:]:
-        assert axes.get_xlabel() == "$(N_t/N_s)^3$"
-        assert bool(joined(axes)) == (number > 2)
-
-
-@pytest.mark.slow
-def test_the_figure(study, tmp_path):
-    plot("transition", study, tmp_path / "transition.png", bootstrap=5)
-    assert (tmp_path / "transition.png").stat().st_size > 10_000
-    with pytest.raises(UsageError, match="Only one scan"):
-        plot("transition", [study, study])
 
 
 @pytest.mark.slow
