@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -29,13 +29,7 @@ from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from gauge_mc.benchmarks.end_to_end import EndToEnd
-    from gauge_mc.benchmarks.hmc import HmcTime
-    from gauge_mc.benchmarks.kernels import Benchmark
-    from gauge_mc.benchmarks.observables import ObservablesTime
-    from gauge_mc.benchmarks.over import BenchSeries, RateSeries
+    from gauge_mc.benchmarks.over import BenchSeries
     from gauge_mc.benchmarks.timing import BenchResult
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
@@ -227,7 +221,7 @@ def bench(
     if not root:
         return
     if plot and isinstance(result, BenchSeries):
-        _draw(result, plot)
+        result.draw(plot)
     values = asdict(result)
     if save:
         write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
@@ -276,173 +270,13 @@ def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Latt
 def _show(
     result: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
 ) -> None:
-    """Print the results of a benchmark."""
+    """Print what shows a result, with ratios to earlier times of updates."""
     from gauge_mc.benchmarks.kernels import Benchmark
 
     if isinstance(result, Benchmark):
-        _show_updates(result, before, console)
+        for part in result.report(before):
+            console.print(part, soft_wrap=isinstance(part, str))
         return
-    reports: dict[str, Callable[[Any], list[Any]]]
     reports = {kind: x.report for x in BENCH_KINDS.values() for kind in x.results}
-    reports |= {
-        "gauge_mc.benchmarks.end_to_end:EndToEnd": _whole_runs,
-        "gauge_mc.benchmarks.hmc:HmcTime": _trajectory,
-        "gauge_mc.benchmarks.observables:ObservablesTime": _observables,
-        "gauge_mc.benchmarks.over:BenchSeries": _rates,
-    }
-    report = reports[f"{type(result).__module__}:{type(result).__name__}"]
-    console.print(*report(result), sep="\n")
-
-
-def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console: Console) -> None:
-    """Print the times of the updates."""
-    lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} per register"
-    console.print(
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision, {result.random} "
-        f"on {result.device}, {lanes}; copy {result.copy_gb_per_s:.4g} GB/s",
-        soft_wrap=True,
-    )
-    console.print(_table(result, before))
-    for name, ratio in result.ratios.items():
-        console.print(f"{name}: {ratio:.3g} times {name.partition(', ')[0]}")
-    if result.hidden is not None:
-        console.print(f"{result.hidden:.0%} of the halo exchange is hidden behind the heatbath")
-    for line in result.left_out:
-        console.print(line)
-    if all(kernel.nj_per_link is None for kernel in result.kernels):
-        console.print(f"energy: not available, {result.energy_source}", soft_wrap=True)
-    else:
-        console.print(f"energy: counters of {result.energy_source}")
-
-
-def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
-    columns = ["ns/link", "±", "Mlink/s", "B/link", "roofline"]
-    registers = any(kernel.registers is not None for kernel in result.kernels)
-    energies = any(kernel.nj_per_link is not None for kernel in result.kernels)
-    columns += ["nJ/link"] * energies
-    columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
-    # The name of an observable may be long.
-    table = _empty_table("kernel", columns, unbroken=True, overflow="fold")
-    for kernel in result.kernels:
-        row: list[Any] = [
-            kernel.name,
-            f"{kernel.ns_per_link:.4g}",
-            f"{kernel.spread / 2:.0%}",
-            f"{kernel.links_per_s / 1e6:.0f}",
-            "–" if kernel.bytes_per_link is None else f"{kernel.bytes_per_link:g}",
-            "–" if kernel.roofline is None else f"{kernel.roofline:.0%}",
-        ]
-        if energies:
-            row.append("–" if kernel.nj_per_link is None else f"{kernel.nj_per_link:.3g}")
-        counts = (kernel.registers, kernel.spilled)
-        row += ["–" if count is None else str(count) for count in counts] * registers
-        if before is not None:
-            old = before.get(kernel.name)
-            row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
-        table.add_row(*row)
-    return table
-
-
-def _empty_table(first: str, headings: Iterable[str], unbroken: bool = False, **look: Any) -> Table:
-    """Return a table without rows, of a column with a look and of columns with numbers."""
-    from rich.table import Column, Table
-
-    numbers = (Column(heading, justify="right", no_wrap=unbroken) for heading in headings)
-    return Table(Column(first, **look), *numbers)
-
-
-def _rates(rates: BenchSeries) -> list[Any]:
-    table = _empty_table(f"{rates.unit}, by {rates.axis}", rates.values, unbroken=True)
-    for curve in rates.series:
-        cells = [
-            ("–" if rate is None else f"{rate:.4g}") + (f" ({part:.0%})" if part else "")
-            for rate, part in zip(curve.rates, curve.efficiencies, strict=True)
-        ]
-        table.add_row(curve.name, *cells)
-    several = any(part for series in rates.series for part in series.efficiencies)
-    note = [f"in brackets: for each of the {rates.axis}, relative to the first column"]
-    return [rates.title, table, *note * several]
-
-
-def _draw(rates: BenchSeries, file: Path) -> None:
-    """Draw the rates along an axis."""
-    from gauge_mc.benchmarks.over import AXES
-    from gauge_mc.plots.figures.curves import RateCurve, draw_rates
-
-    def points(values: Sequence[float | None]) -> list[tuple[float, float]]:
-        return [(x, value) for x, value in zip(rates.numbers, values, strict=True) if value]
-
-    def curve(series: RateSeries) -> RateCurve:
-        words = [word for word in series.name.split(", ") if word != series.storage]
-        return RateCurve(
-            ", ".join(words), points(series.rates), points(series.limits), series.storage
-        )
-
-    curves = [curve(series) for series in rates.series]
-    ticks = [*zip(rates.numbers, rates.values, strict=True)]
-    divided = any(part for series in rates.series for part in series.efficiencies)
-    draw_rates(curves, AXES[rates.axis], rates.unit, ticks, file, rates.title, divided)
-
-
-def _whole_runs(result: EndToEnd) -> list[Any]:
-    from rich.filesize import decimal
-
-    headings = ("rate or time", "share")
-    table = _empty_table("what a user waits for", headings, unbroken=True, no_wrap=True)
-    table.add_column("of", no_wrap=True)
-    for line in result.lines:
-        share = "" if line.share is None else f"{line.share:.0%}"
-        table.add_row(line.name, f"{line.value:.3g} {line.unit}", share, line.bound)
-    subject = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    return [f"{subject}; a configuration has {decimal(result.config_bytes)}", table]
-
-
-def _observables(result: ObservablesTime) -> list[Any]:
-    headings = ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps")
-    table = _empty_table("one measurement, iteration or step", headings)
-    rows = {
-        **result.observables,
-        **{f"{name} smearing": sweeps for name, sweeps in result.smearings.items()},
-        **{f"{name} temporal links": sweeps for name, sweeps in result.temporal_links.items()},
-        **{f"{name} flow": sweeps for name, sweeps in result.flows.items()},
-    }
-    for name, sweeps in rows.items():
-        values = (result.ns_per_link(sweeps), sweeps, result.overrelaxations(sweeps))
-        table.add_row(name, *(f"{value:.{4 if value > 999 else 3}g}" for value in values))
-    subject = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    times = [f"{1e3 * x:.4g} ms" for x in (result.heatbath_s, result.overrelaxation_s)]
-    sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
-    return [subject, sweeps_take, table]
-
-
-def _trajectory(result: HmcTime) -> list[Any]:
-    headings = ("number", "ms each", "ns/link", "iterations", "share")
-    table = _empty_table("part of a trajectory", headings, no_wrap=True)
-    for part in result.parts:
-        each = result.ns_per_link(part.seconds, part.chains)
-        times = (f"{1e3 * part.seconds:.4g}", f"{each:.4g}")
-        count = str(part.iterations) if part.iterations else ""
-        table.add_row(part.name, str(part.calls), *times, count, f"{part.share:.1%}")
-    where = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    several = result.chains > 1
-    chains = f", {result.chains} chains" if several else ""
-    stage = (
-        f"gauge force and drift take {result.ratio:.3g} times a stage of the {result.flow} flow "
-        f"({result.ns_per_link(result.flow_stage_s):.4g} ns/link)"
-    )
-    every = f" of every chain takes {result.trajectory_s:.4g} s, {result.chain_s:.4g} s for each"
-    summary = "a trajectory" + (every if several else f" takes {result.trajectory_s:.4g} s")
-    summary += f"; forces and solvers, each timed alone, take {result.inside:.1%} of that"
-    energy = f"energy: not available, {result.energy_source}"
-    if result.joules is not None:
-        energy = (
-            f"energy: {result.joules / result.chains:.4g} J per trajectory, {result.per_kwh:.4g} "
-            f"trajectories per kWh; counters of {result.energy_source}"
-        )
-    return [where, f"{result.action}, {result.algorithm}{chains}", table, stage, summary, energy]
+    name = f"{type(result).__module__}:{type(result).__name__}"
+    console.print(*reports.get(name, type(result).report)(result), sep="\n")
