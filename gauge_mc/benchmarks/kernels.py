@@ -13,7 +13,11 @@ from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm
 from gauge_mc.benchmarks.timing import (
+    COPY_RATE,
     COPY_SECONDS,
+    ENERGY_SOURCE,
+    REGISTERS,
+    SPILLED,
     Bench,
     BenchResult,
     Timing,
@@ -70,12 +74,8 @@ class KernelTime:
     roofline: float | None = result_field(
         "Time that these bytes take at the bandwidth of a copy, divided by the measured time."
     )
-    registers: int | None = result_field(
-        "Registers per thread of a CUDA kernel; None for other kernels."
-    )
-    spilled: int | None = result_field(
-        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-    )
+    registers: int | None = result_field(REGISTERS)
+    spilled: int | None = result_field(SPILLED)
     nj_per_link: float | None = result_field(
         "Energy of the devices in nJ per link of the lattice; None if it is not available."
     )
@@ -93,18 +93,14 @@ class Benchmark(BenchResult):
     random: str = result_field("Name of the random number generator.")
     slabs: int = result_field("Number of devices that share the lattice.")
     lanes: int = result_field("Number of sites in a vector register.")
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
+    copy_gb_per_s: float = result_field(COPY_RATE)
     neighbour_gb_per_s: float | None = result_field(
         "Bytes that all devices together send to the next one in large copies, in GB/s; None for "
         "one device."
     )
     kernels: list[KernelTime] = result_field("Times of the kernels.")
     left_out: list[str] = result_field("Kernels that were not timed, with the reasons.")
-    energy_source: str = result_field(
-        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
-    )
+    energy_source: str = result_field(ENERGY_SOURCE)
 
     @property
     def rates(self) -> list[Timing]:

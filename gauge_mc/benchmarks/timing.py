@@ -97,6 +97,14 @@ WARM_UPS = 3
 
 NO_ENERGY = EnergyUse(None, "")
 
+COPY_RATE = "Bandwidth of a large copy on all devices together in GB/s, read and written."
+ENERGY_SOURCE = (
+    "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
+)
+REGISTERS = "Registers per thread of a CUDA kernel; None for other kernels."
+SPILLED = "Spilled bytes per thread of a CUDA kernel; None for other kernels."
+"""Descriptions of fields that several results have."""
+
 
 @dataclass(frozen=True)
 class Timing:

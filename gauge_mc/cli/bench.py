@@ -277,6 +277,6 @@ def _show(
         for part in result.report(before):
             console.print(part, soft_wrap=isinstance(part, str))
         return
-    reports = {kind: x.report for x in BENCH_KINDS.values() for kind in x.results}
-    name = f"{type(result).__module__}:{type(result).__name__}"
-    console.print(*reports.get(name, type(result).report)(result), sep="\n")
+    kinds = {name: kind for kind in BENCH_KINDS.values() for name in kind.results}
+    kind = kinds.get(f"{type(result).__module__}:{type(result).__name__}")
+    console.print(*(kind.report(result) if kind else result.report()), sep="\n")

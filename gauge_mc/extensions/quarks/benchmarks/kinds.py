@@ -198,9 +198,9 @@ def chiral_time(bench: Bench) -> ChiralTime:
         bench.begin(f"{name}, error {error:g}, {number} modes, vectors {count}")
         operator = HermitianOperator(Wilson(field, 1 / (8 - 2 * RHO)).prepared())
         source = _random_vectors(field, count)
-        modes = _modes(source, number)
+        target, modes = source.like(), _modes(source, number)
         function = SignFunction(operator, modes, error, name)
-        call = function.apply(source.like(), source)
+        call = function.apply(target, source)
         call()
         steps, kernel_ns = function.approximation.steps, kernels[0 if count == 1 else -1].kernel_ns
         ns = 1e9 * bench.time(call) / lattice.sites / count

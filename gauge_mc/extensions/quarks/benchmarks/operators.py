@@ -11,7 +11,15 @@ from functools import partial
 from itertools import product
 from typing import Any, Self, cast
 
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
+from gauge_mc.benchmarks.timing import (
+    COPY_RATE,
+    REGISTERS,
+    SPILLED,
+    Bench,
+    BenchResult,
+    Timing,
+    table_of,
+)
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -64,12 +72,8 @@ class HopTime:
         "Bytes that must be moved if every number is read or written once, in GB/s."
     )
     share: float = result_field("The same in units of the bandwidth of a copy.")
-    registers: int | None = result_field(
-        "Registers per thread of a CUDA kernel; None for other kernels."
-    )
-    spilled: int | None = result_field(
-        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-    )
+    registers: int | None = result_field(REGISTERS)
+    spilled: int | None = result_field(SPILLED)
 
 
 @documented
@@ -78,9 +82,7 @@ class QuarksTime(BenchResult):
     """Times of the hopping term."""
 
     unit = "TFLOP/s"
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
+    copy_gb_per_s: float = result_field(COPY_RATE)
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
     hops: list[HopTime] = result_field(
         "Times of the hopping term, by type of storage and number of vectors."
@@ -289,9 +291,7 @@ class OperatorTime(BenchResult):
     operator: str = result_field("The operator with its parameters.")
     fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
     reals: int = result_field("Stored reals per link.")
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
+    copy_gb_per_s: float = result_field(COPY_RATE)
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
     columns: int = result_field("Columns of a propagator, one for each spin and colour.")
     parts: list[OperatorParts] = result_field("Times by type of storage.")
@@ -355,8 +355,8 @@ def operator_time(bench: Bench, timed: TimedOperator) -> OperatorTime:
     parts = [timer.parts(storage) for storage in STORAGES.values()]
     group, fifth, copy = timer.field.group, timer.dirac.fifth or 1, timer.copy / 1e9
     flops, columns = flops_per_site(group.colours), SPINS * group.colours
-    about = timed.description, fifth, group.components, copy, flops, columns
-    return OperatorTime(*bench.heading, *about, parts)
+    form = timed.description, fifth, group.components
+    return OperatorTime(*bench.heading, *form, copy, flops, columns, parts)
 
 
 class OperatorTimer:
@@ -393,8 +393,8 @@ class OperatorTimer:
         wilson_s = self._hop_seconds(plain, storage)
         plain.release()
         seconds = self._applications(storage)
-        operator_s, tera, links = seconds[True, False], self._extent * self._tera, self._links
-        bytes_per_site = links(storage) / self._extent + 2 * self._spinor(storage)
+        operator_s, tera = seconds[True, False], self._extent * self._tera
+        bytes_per_site = self._links(storage) / self._extent + 2 * self._spinor(storage)
         speed = self._sites * self._extent * bytes_per_site / hop_s
         rates = tera / hop_s, speed / 1e9, bytes_per_site, speed / self.copy
         rest, tflops = max(0.0, 1 - 2 * hop_s / operator_s), 2 * tera / operator_s

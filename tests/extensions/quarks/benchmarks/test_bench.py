@@ -8,14 +8,13 @@ import pytest
 import gauge_mc
 from gauge_mc.benchmarks import BenchPlan, timing
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.device_group import DeviceGroup, open_device_group
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.benchmarks import kinds, operators
 from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
-from gauge_mc.fields.field import Field
 from tests.benchmarks.test_over import check_rates
 from tests.benchmarks.tiny import ON_CPU, TINY, only, small_copies
 from tests.calls import call
@@ -59,7 +58,7 @@ def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypat
     monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
     lattice = Lattice(4, 4, 4, 8)
     bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
-    found = kinds._kernel_time(bench, lattice, count)
+    found = kinds.kernel_time(bench, lattice, count)
     assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
     assert found.hop_ns == pytest.approx(1e9 / 512 / count)
 
@@ -145,13 +144,13 @@ def test_an_operator_is_timed(name, monkeypatch):
 
 def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
     """20 fields of 8 vectors of 128 bytes each on half of the sites."""
-    links = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", open_device_group("cpu:1", threads=1))
-    operator = operators.TimedOperator.parse("wilson").made(links)
-    monkeypatch.setattr(operators, "_source", lambda operator, vectors: vectors)
-    needed = 20 * 8 * 128 * 4**4 // 2
-    for free, expected in ((needed, 8), (needed - 1, None)):
+    bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su2", Lattice(4, 4, 4, 4))
+    timer = operators.OperatorTimer(bench, operators.TimedOperator.parse("wilson"))
+    monkeypatch.setattr(timer, "source", lambda vectors: vectors)
+    required = 20 * 8 * 128 * 4**4 // 2
+    for free, expected in ((required, 8), (required - 1, None)):
         monkeypatch.setattr(CpuDevice, "free_bytes", lambda self, free=free: free)
-        assert operators._columns(operator) == expected
+        assert timer.columns() == expected
 
 
 @pytest.mark.slow
