@@ -169,21 +169,7 @@ class Bench:
         least: float | None = None,
         energy: bool = False,
     ) -> Timing:
-        """Time what a call does many times.
-
-        Parameters
-        ----------
-        name : str
-            What it is.
-        call : callable
-            Function that carries out a given number of repetitions.
-        work : float
-            Work of one repetition, such as a number of links or of operations.
-        least : float, optional
-            Time in seconds in which a copy would move its bytes.
-        energy : bool
-            Whether the energy is measured.
-        """
+        """Time what a call does many times, with the work of one and the least time for a copy."""
         self.begin(name)
         median, spread = seconds_of(self.devices, call, self.seconds)
         timing = Timing(name, work / median, least and least / median, "", median, spread / median)

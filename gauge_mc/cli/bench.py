@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.structured import json_with
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
@@ -62,6 +64,26 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 """Differences from the options of runs."""
 
+TIMED: tuple[Iterable[str], ...] = (
+    *(ALGORITHMS[defaults.ALGORITHM].timed_sweeps, OBSERVABLES),
+    *(SMEARINGS, TEMPORAL_LINKS, FLOWS),
+)
+"""What can be named."""
+
+of_file = partial(o.option, metavar="FILE")
+
+FLAGS = {
+    "observables": "Time observables, smearings, temporal links and steps of gradient flows "
+    "instead, in units of sweeps: all, or those of the given NAMEs.",
+    "end_to_end": "Time whole runs instead: with measurements, with configurations in a temporary "
+    "folder here, in batches of small lattices, and from the command to the first update.",
+    "hmc": "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
+    "force in units of a stage of a gradient flow.",
+    "weak": "With --over devices or threads: extend the lattice along t with their number.",
+    "tune": "First find the fastest launch bounds for this type of GPU.",
+}
+"""Options of this command that are on or off."""
+
 
 @prints(
     "gauge_mc.benchmarks.kernels:Benchmark",
@@ -71,7 +93,11 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.over:BenchSeries",
     *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(SETTINGS, CHANGES, kind_options())
+@with_settings(
+    SETTINGS,
+    CHANGES,
+    (*kind_options(), *(Option(name, bool, text, usual=False) for name, text in FLAGS.items())),
+)
 def bench(
     names: Annotated[
         list[str] | None,
@@ -79,44 +105,17 @@ def bench(
             "What is timed, instead of everything: updates and observables, such as heatbath and "
             "plaquette; with --observables also smearings, such as ape.",
             metavar="NAME",
-            choices=[
-                *ALGORITHMS[defaults.ALGORITHM].timed_sweeps,
-                *OBSERVABLES,
-                *SMEARINGS,
-                *TEMPORAL_LINKS,
-                *FLOWS,
-            ],
+            choices=[name for kind in TIMED for name in kind],
         ),
     ] = None,
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
-    observables: Annotated[
-        bool,
-        o.option(
-            "Time observables, smearings, temporal links and steps of gradient flows instead, "
-            "in units of sweeps: all, or those of the given NAMEs.",
-            flag="--observables",
-        ),
-    ] = False,
-    end_to_end: Annotated[
-        bool,
-        o.option(
-            "Time whole runs instead: with measurements, with configurations in a temporary "
-            "folder here, in batches of small lattices, and from the command to the first update.",
-            flag="--end-to-end",
-        ),
-    ] = False,
-    hmc: Annotated[
-        bool,
-        o.option(
-            "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
-            "force in units of a stage of a gradient flow.",
-            flag="--hmc",
-        ),
-    ] = False,
+    observables: bool = False,
+    end_to_end: bool = False,
+    hmc: bool = False,
     card: Annotated[
-        Path | None, o.option("With --hmc: time the trajectories of this run card.", metavar="FILE")
+        Path | None, of_file("With --hmc: time the trajectories of this run card.")
     ] = None,
     chains: Annotated[
         int | None,
@@ -134,26 +133,15 @@ def bench(
             metavar="OPTION=VALUE,...",
         ),
     ] = None,
-    weak: Annotated[
-        bool,
-        o.option(
-            "With --over devices or threads: extend the lattice along t with their number.",
-            flag="--weak",
-        ),
-    ] = False,
+    weak: bool = False,
     plot: Annotated[
-        Path | None, o.option("With --over: draw the rates, as PDF, PNG or SVG.", metavar="FILE")
+        Path | None, of_file("With --over: draw the rates, as PDF, PNG or SVG.")
     ] = None,
-    tune: Annotated[
-        bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
-    ] = False,
+    tune: bool = False,
     json: o.Json = False,
-    save: Annotated[
-        Path | None, o.option("Also write the JSON object to a file.", metavar="FILE")
-    ] = None,
+    save: Annotated[Path | None, of_file("Also write the JSON object to a file.")] = None,
     compare: Annotated[
-        Path | None,
-        o.option("Show ratios to the times in a file written by --save.", metavar="FILE"),
+        Path | None, of_file("Show ratios to the times in a file written by --save.")
     ] = None,
     **settings: Any,
 ) -> None:
@@ -183,17 +171,15 @@ def bench(
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    timed, updates = (names or True, None) if observables else (False, names)
-    selection: dict[str, Any] = dict(
-        seconds=seconds, observables=timed, updates=updates, chains=chains
-    )
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
+    timed, updates = (names or True, None) if observables else (False, names)
+    what = dict(observables=timed, updates=updates, end_to_end=end_to_end, chains=chains)
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
         run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values(values | selection | dict(end_to_end=end_to_end, hmc=run))
+        return BenchPlan.from_values({**values, **what, "seconds": seconds, "hmc": run})
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, weak) if over else None

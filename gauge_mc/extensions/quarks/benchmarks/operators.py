@@ -11,15 +11,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Self, cast
 
-from gauge_mc.benchmarks.timing import (
-    COPY_RATE,
-    REGISTERS,
-    SPILLED,
-    Bench,
-    BenchResult,
-    Timing,
-    table_of,
-)
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -72,18 +64,31 @@ class HopTime:
         "Bytes that must be moved if every number is read or written once, in GB/s."
     )
     share: float = result_field("The same in units of the bandwidth of a copy.")
-    registers: int | None = result_field(REGISTERS)
-    spilled: int | None = result_field(SPILLED)
+    registers: int | None = result_field(
+        "Registers per thread of a CUDA kernel; None for other kernels."
+    )
+    spilled: int | None = result_field(
+        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
+    )
 
 
 @documented
 @dataclass(frozen=True)
-class QuarksTime(BenchResult):
-    """Times of the hopping term."""
+class QuarksResult(BenchResult):
+    """Times of what consists of hopping terms."""
 
     unit = "TFLOP/s"
-    copy_gb_per_s: float = result_field(COPY_RATE)
+    copy_gb_per_s: float = result_field(
+        "Bandwidth of a large copy on all devices together in GB/s, read and written."
+    )
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
+
+
+@documented
+@dataclass(frozen=True)
+class QuarksTime(QuarksResult):
+    """Times of the hopping term."""
+
     hops: list[HopTime] = result_field(
         "Times of the hopping term, by type of storage and number of vectors."
     )
@@ -284,15 +289,12 @@ class OperatorParts:
 
 @documented
 @dataclass(frozen=True)
-class OperatorTime(BenchResult):
+class OperatorTime(QuarksResult):
     """Times of a Dirac operator and of solvers."""
 
-    unit = "TFLOP/s"
     operator: str = result_field("The operator with its parameters.")
     fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
     reals: int = result_field("Stored reals per link.")
-    copy_gb_per_s: float = result_field(COPY_RATE)
-    flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
     columns: int = result_field("Columns of a propagator, one for each spin and colour.")
     parts: list[OperatorParts] = result_field("Times by type of storage.")
 
@@ -356,7 +358,7 @@ def operator_time(bench: Bench, timed: TimedOperator) -> OperatorTime:
     group, fifth, copy = timer.field.group, timer.dirac.fifth or 1, timer.copy / 1e9
     flops, columns = flops_per_site(group.colours), SPINS * group.colours
     form = timed.description, fifth, group.components
-    return OperatorTime(*bench.heading, *form, copy, flops, columns, parts)
+    return OperatorTime(*bench.heading, copy, flops, *form, columns, parts)
 
 
 class OperatorTimer:
