@@ -71,30 +71,6 @@ def test_lattices_and_precisions_have_no_efficiency():
     assert series.numbers == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("--over devices", "--over must be lattice, devices, threads or precision with values"),
-        ("--over beta=1,2", "--over must be lattice, devices, threads or precision with values"),
-        ("--over threads=1,1", "must have different values"),
-        ("--over threads=1,two", "takes numbers, as in threads=1,2,4"),
-        ("--over threads=0", "takes numbers, as in threads=1,2,4"),
-        ("--over lattice=3x4x4x4", "The extent in x is 3"),
-        ("--over lattice=4,8 --weak", "--weak is for --over devices or threads"),
-        ("--weak", "--weak and --plot are for --over"),
-        ("--plot a.png", "--weak and --plot are for --over"),
-        ("--over threads=1,2 --plot a.txt", "a.txt"),
-        ("--over threads=1,2 --tune", "leave out --tune and --compare"),
-        ("heatbath --end-to-end", "leave out --end-to-end"),
-        ("heatbad", "did you mean 'heatbath'"),
-    ],
-)
-def test_bad_input_ends_in_one_sentence(arguments, words):
-    said, code = call("bench", "--lattice", "4x4x4x4", *arguments.split())
-    assert (code, said.count("\n")) == (2, 1), said
-    assert words in said
-
-
 def test_rates_of_a_benchmark_without_any_are_refused():
     with pytest.raises(UsageError, match="--end-to-end and others do not have"):
         along(BenchAxis.parse("threads=1"), [])

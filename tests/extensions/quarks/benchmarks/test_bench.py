@@ -16,7 +16,7 @@ from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from tests.benchmarks.test_over import check_rates
-from tests.benchmarks.tiny import ON_CPU, TINY, only, small_copies
+from tests.benchmarks.tiny import ON_CPU, only, small_copies
 from tests.calls import call
 
 
@@ -61,11 +61,6 @@ def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypat
     found = kinds.kernel_time(bench, lattice, count)
     assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
     assert found.hop_ns == pytest.approx(1e9 / 512 / count)
-
-
-def test_operators_that_are_not_a_hopping_term_are_refused():
-    with pytest.raises(UsageError, match="overlap is not one hopping term; choose"):
-        gauge_mc.bench(quarks=True, operator="overlap")
 
 
 @pytest.mark.slow
@@ -163,20 +158,25 @@ def test_the_times_of_an_operator_are_shown(monkeypatch):
     assert re.search(r"launches +│ +12 │", shown)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("wall", "There is no Dirac operator 'wall'"),
-        ("wilson:LS=4", "The operator wilson has no parameter ls; leave it out."),
-        ("domain-wall:M5=3", "M5 of --operator domain-wall is 3; give a number"),
-        ("domain-wall:LS", "'LS' in 'domain-wall:LS' is not of the form OPTION=VALUE"),
-    ],
-)
-def test_operators_that_are_refused(name, message):
-    shown, code = call("bench", "--quarks", "--operator", name, *ON_CPU)
-    assert (code, message in shown) == (2, True), shown
-    shown, code = call("bench", "--operator", name, *ON_CPU)
-    assert (code, "--operator is for --quarks; add it" in shown) == (2, True)
+REFUSED = {
+    "--quarks --operator overlap": "overlap is not one hopping term; choose",
+    "--quarks --operator wall": "There is no Dirac operator 'wall'",
+    "--quarks --operator wilson:LS=4": "The operator wilson has no parameter ls; leave it out.",
+    "--quarks --operator domain-wall:M5=3": "M5 of --operator domain-wall is 3; give a number",
+    "--quarks --operator domain-wall:LS": "'LS' in 'domain-wall:LS' is not of the form",
+    "--operator wilson": "--operator is for --quarks; add it",
+    "--quarks --hmc": "A benchmark times one of --quarks and --hmc at a time",
+    "--quarks --action iwasaki": "--action and its options are for the times of updates",
+    "--quarks heatbath": "leave out --quarks",
+}
+"""Arguments with sentences of what is refused."""
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_bad_input_ends_in_one_sentence(arguments):
+    shown, code = call("bench", *ON_CPU, *arguments.split())
+    assert (code, shown.count("\n")) == (2, 1), shown
+    assert REFUSED[arguments] in shown
 
 
 @pytest.mark.slow
@@ -222,26 +222,9 @@ def test_chains_with_quarks_are_timed_as_they_move(tmp_path, solver):
     assert found["chains"] == 3
 
 
-def test_one_kind_of_benchmark_is_chosen_at_a_time():
-    said, code = call("bench", *TINY, "--quarks", "--hmc")
-    assert code == 2
-    assert "A benchmark times one of --quarks and --hmc at a time" in " ".join(said.split())
+def test_other_kinds_are_not_for_the_sign_function():
     with pytest.raises(UsageError, match="one of --observables, --chiral and --end-to-end at"):
         BenchPlan(observables=["plaquette"], end_to_end=True, others={"chiral": True})
-
-
-def test_an_action_is_not_for_times_of_quarks():
-    said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
-    assert code == 2
-    assert "--action and its options are for the times of updates" in said
-    with pytest.raises(UsageError, match="--action and its options are for the times of upd"):
-        gauge_mc.bench(quarks=True, anisotropy=2.0)
-
-
-def test_names_of_updates_are_not_for_times_of_quarks():
-    said, code = call("bench", "--lattice", "4x4x4x4", "heatbath", "--quarks")
-    assert (code, said.count("\n")) == (2, 1), said
-    assert "leave out --quarks" in said
 
 
 @pytest.mark.slow
