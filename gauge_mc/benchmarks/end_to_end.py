@@ -105,7 +105,7 @@ class EndToEnd(BenchResult):
         shares = ["" if line.share is None else f"{line.share:.0%}" for line in self.lines]
         columns = {"what a user waits for": "{0.name}", "rate or time": "{0.value:.3g} {0.unit}"}
         rows = zip(self.lines, shares, strict=True)
-        table = table_of(columns | {"share": "{1}", "of": "{0.bound}"}, rows, unbroken=True)
+        table = table_of(columns | {"share": "{1}", "of": "{0.bound}"}, rows)
         table.columns[-1].justify = "left"
         return [f"{self.subject}; a configuration has {decimal(self.config_bytes)}", table]
 

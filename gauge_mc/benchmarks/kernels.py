@@ -153,7 +153,7 @@ class Benchmark(BenchResult):
         columns |= {"roofline": "{0.roofline:.0%}", "nJ/link": "{0.nj_per_link:.3g}"}
         columns |= {"regs": "{0.registers:d}", "spill": "{0.spilled:d}"}
         columns |= {} if before is None else {"ratio": "{3:.3f}"}
-        table = table_of(columns, rows, ("nJ/link", "regs", "spill"), unbroken=True)
+        table = table_of(columns, rows, ("nJ/link", "regs", "spill"))
         energy = f"energy: {source} {self.energy_source}"
         return [title, table, *lines, *self.left_out, energy]
 

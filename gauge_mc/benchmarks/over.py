@@ -182,7 +182,7 @@ class BenchSeries:
 
         rows = [(x.name, *map(text, x.rates, x.efficiencies)) for x in self.series]
         columns = {value: f"{{{n}}}" for n, value in enumerate(self.values, 1)}
-        table = table_of({f"{self.unit}, by {self.axis}": "{0}"} | columns, rows, unbroken=True)
+        table = table_of({f"{self.unit}, by {self.axis}": "{0}"} | columns, rows)
         note = f"in brackets: for each of the {self.axis}, relative to the first column"
         return [self.title, table, *[note] * self._divided]
 

@@ -227,10 +227,7 @@ class BenchResult:
 
 
 def table_of(
-    columns: Mapping[str, str],
-    rows: Iterable[Sequence[Any]],
-    optional: Collection[str] = (),
-    unbroken: bool = False,
+    columns: Mapping[str, str], rows: Iterable[Sequence[Any]], optional: Collection[str] = ()
 ) -> Table:
     """Return a table, given formats of the objects in a row by heading, such as ``{0.name}``.
 
@@ -248,9 +245,9 @@ def table_of(
     cells = {heading: [text(form, row) for row in rows] for heading, form in columns.items()}
     cells = {x: texts for x, texts in cells.items() if {*texts} != {"–"} or x not in optional}
     table = Table()
-    for n, heading in enumerate(cells):
+    for n, heading in enumerate(cells):  # names may be long, and numbers are never broken
         justify: Literal["left", "right"] = "right" if n else "left"
-        table.add_column(heading, justify=justify, no_wrap=unbroken == (n > 0), overflow="fold")
+        table.add_column(heading, justify=justify, no_wrap=n > 0, overflow="fold")
     for texts in zip(*cells.values(), strict=True):
         table.add_row(*texts)
     return table
