@@ -601,7 +601,7 @@ ALLOWED = {
     ("crossover", "extensions/quarks/dynamical/flavours.py"),
     # Columns with ratios of other things.
     ("ratio", "cli/bench.py"),
-    ("ratio", "extensions/quarks/benchmarks/kinds.py"),
+    ("ratio", "extensions/quarks/benchmarks/chiral.py"),
     ("ratio", "extensions/quarks/overlap_spectrum/analysis.py"),
     ("ratio", "quantities/thermodynamics/fits.py"),
     ("ratio", "quantities/thermodynamics/plots.py"),

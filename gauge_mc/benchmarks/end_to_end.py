@@ -21,13 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import (
-    Bench,
-    BenchResult,
-    copy_bandwidth,
-    seconds_of,
-    table_of,
-)
+from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of, table_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS

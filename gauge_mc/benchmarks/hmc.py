@@ -11,7 +11,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import ENERGY_SOURCE, Bench, BenchResult, Timing, table_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -78,7 +78,9 @@ class HmcTime(BenchResult):
         "Energy of the devices in a trajectory of every chain, in joules; None if it is not "
         "available."
     )
-    energy_source: str = result_field(ENERGY_SOURCE)
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
+    )
 
     @property
     def rates(self) -> list[Timing]:

@@ -12,20 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm
-from gauge_mc.benchmarks.timing import (
-    COPY_RATE,
-    COPY_SECONDS,
-    ENERGY_SOURCE,
-    REGISTERS,
-    SPILLED,
-    Bench,
-    BenchResult,
-    Timing,
-    copy_bandwidth,
-    neighbour_bandwidth,
-    seconds_of,
-    table_of,
-)
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, neighbour_bandwidth, table_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.halo import HaloExchange
@@ -74,8 +61,12 @@ class KernelTime:
     roofline: float | None = result_field(
         "Time that these bytes take at the bandwidth of a copy, divided by the measured time."
     )
-    registers: int | None = result_field(REGISTERS)
-    spilled: int | None = result_field(SPILLED)
+    registers: int | None = result_field(
+        "Registers per thread of a CUDA kernel; None for other kernels."
+    )
+    spilled: int | None = result_field(
+        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
+    )
     nj_per_link: float | None = result_field(
         "Energy of the devices in nJ per link of the lattice; None if it is not available."
     )
@@ -93,14 +84,18 @@ class Benchmark(BenchResult):
     random: str = result_field("Name of the random number generator.")
     slabs: int = result_field("Number of devices that share the lattice.")
     lanes: int = result_field("Number of sites in a vector register.")
-    copy_gb_per_s: float = result_field(COPY_RATE)
+    copy_gb_per_s: float = result_field(
+        "Bandwidth of a large copy on all devices together in GB/s, read and written."
+    )
     neighbour_gb_per_s: float | None = result_field(
         "Bytes that all devices together send to the next one in large copies, in GB/s; None for "
         "one device."
     )
     kernels: list[KernelTime] = result_field("Times of the kernels.")
     left_out: list[str] = result_field("Kernels that were not timed, with the reasons.")
-    energy_source: str = result_field(ENERGY_SOURCE)
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
+    )
 
     @property
     def rates(self) -> list[Timing]:
@@ -176,8 +171,7 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     devices, group, precision = bench.devices, bench.group, plan.precision
     field = Field.hot(bench.lattice, group, precision, devices)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
-    bench.begin("copy")
-    bandwidth = copy_bandwidth(devices, group, precision, min(bench.seconds, COPY_SECONDS))
+    bandwidth = bench.copy(precision)
     beside = neighbour_bandwidth(devices, group, precision)
     heatbath(field, GROUPS[group].beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
@@ -370,7 +364,7 @@ def tune(
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION
     heatbath(field, beta, generator, sweeps=5)
-    slab = field.slabs[0]
+    slab, bench = field.slabs[0], Bench(field.devices, plan.group, lattice, seconds)
     acting = (*Coupling.of(beta, action).action.choices, norms_of(plan.precision))
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
@@ -387,7 +381,7 @@ def tune(
             for choice in choices:
                 device.use(kernel, variant, choice)
                 field.prepared.clear()
-                time = seconds_of(field.devices, call, seconds)[0] / lattice.links
+                time = bench.timing(kernel.name, call, 1).seconds / lattice.links
                 faster = time < WORTHWHILE * least
                 if faster:
                     best, least = choice, time

@@ -99,7 +99,11 @@ def observables_time(
 ) -> ObservablesTime:
     """Time observables, smearings, temporal links and flows on a thermal field."""
     chosen = [
-        {name: x for name, x in kind.items() if (name in names if names else _quick(x))}
+        {
+            x: thing
+            for x, thing in kind.items()
+            if (x in names if names else getattr(thing, "benched", True))
+        }
         for kind in KINDS
     ]
     bench = bench.of(2 + sum(map(len, chosen)))
@@ -135,11 +139,6 @@ def observables_time(
             bench.begin(f"{name}{suffix}")
             times[-1][name] = bench.time(maker(thing)) / sweep  # its buffers are freed then
     return ObservablesTime(*bench.heading, precision, lattice.links, sweep, reflection, *times)
-
-
-def _quick(kind: Any) -> bool:
-    """Return whether something is timed although it is not named."""
-    return getattr(kind, "benched", True)
 
 
 def check_names(names: Collection[str]) -> None:

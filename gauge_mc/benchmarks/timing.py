@@ -97,14 +97,6 @@ WARM_UPS = 3
 
 NO_ENERGY = EnergyUse(None, "")
 
-COPY_RATE = "Bandwidth of a large copy on all devices together in GB/s, read and written."
-ENERGY_SOURCE = (
-    "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
-)
-REGISTERS = "Registers per thread of a CUDA kernel; None for other kernels."
-SPILLED = "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-"""Descriptions of fields that several results have."""
-
 
 @dataclass(frozen=True)
 class Timing:
@@ -156,10 +148,11 @@ class Bench:
         """Tell what is timed next."""
         self.progress(name, self.total)
 
-    def copy(self) -> float:
-        """Return the bandwidth of a copy in single precision, in bytes/s."""
+    def copy(self, precision: str = "single") -> float:
+        """Return the bandwidth of a copy in bytes/s."""
         self.begin("copy")
-        return copy_bandwidth(self.devices, self.group, "single")
+        seconds = min(self.seconds, COPY_SECONDS)
+        return copy_bandwidth(self.devices, self.group, precision, seconds=seconds)
 
     def timing(
         self,
@@ -172,11 +165,9 @@ class Bench:
         """Time what a call does many times, with the work of one and the least time for a copy."""
         self.begin(name)
         median, spread = seconds_of(self.devices, call, self.seconds)
-        timing = Timing(name, work / median, least and least / median, "", median, spread / median)
-        if energy:
-            used = energy_of(self.devices, call, self.seconds, median)
-            return replace(timing, energy=used)
-        return timing
+        used = energy_of(self.devices, call, self.seconds, median) if energy else NO_ENERGY
+        share = least and least / median
+        return Timing(name, work / median, share, "", median, spread / median, used)
 
     def time(self, *calls: Callable[[], object]) -> float:
         """Return the median time in seconds of some calls after each other."""

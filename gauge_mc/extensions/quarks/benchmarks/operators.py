@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Self, cast
 
+from gauge_mc.benchmarks import BenchKind
 from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
@@ -505,3 +506,42 @@ def launches_per_iteration(
     before = actors[0].launches
     iterate()
     return actors[0].launches - before
+
+
+class QuarkBench(BenchKind):
+    """The hopping term, or a Dirac operator with its solvers."""
+
+    name = "quarks"
+    options = (
+        Option(
+            "quarks",
+            bool,
+            "Time the hopping term of Wilson fermions instead, with all types of storage, for one "
+            "vector and for twelve.",
+            usual=False,
+        ),
+        Option(
+            "operator",
+            str,
+            "With --quarks: time this Dirac operator instead, its parts and an iteration of "
+            "conjugate gradients.",
+            default="parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
+            metavar="OPERATOR:PARAMETERS",
+        ),
+    )
+    results = (f"{__name__}:QuarksTime", f"{__name__}:OperatorTime")
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuse an operator that does not exist; see `BenchKind.check`."""
+        super().check(values)
+        if values.get("operator"):
+            TimedOperator.parse(values["operator"])
+
+    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
+        """Time the operator, or the hopping term."""
+        if values.get("operator"):
+            return operator_time(bench, TimedOperator.parse(values["operator"]))
+        return quarks_time(bench)
+
+
+QUARKS = QuarkBench()

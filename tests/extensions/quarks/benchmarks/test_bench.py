@@ -11,7 +11,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.benchmarks import kinds, operators
+from gauge_mc.extensions.quarks.benchmarks import chiral, operators
 from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
@@ -28,7 +28,7 @@ def _small_copies(monkeypatch):
 @pytest.mark.slow
 def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
     """The shares follow from the times, and the lattices are halved."""
-    monkeypatch.setattr(kinds, "ACCURACIES", (0.3, 0.03))
+    monkeypatch.setattr(chiral, "ACCURACIES", (0.3, 0.03))
     lattice = ("--lattice", "8x8x8x8", "--seconds", "0.05", "--backend", "cpu", "--threads", "1")
     found = json.loads(call("bench", "--chiral", *lattice, "--json")[0])
     volumes = [(one["lattice"], one["vectors"]) for one in found["kernels"]]
@@ -58,7 +58,7 @@ def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypat
     monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
     lattice = Lattice(4, 4, 4, 8)
     bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
-    found = kinds.kernel_time(bench, lattice, count)
+    found = chiral.kernel_time(bench, lattice, count)
     assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
     assert found.hop_ns == pytest.approx(1e9 / 512 / count)
 

@@ -1,4 +1,4 @@
-"""The benchmarks of quarks: the hopping term, a Dirac operator, and the sign function."""
+"""The benchmark of the sign function of overlap quarks."""
 
 from __future__ import annotations
 
@@ -25,76 +25,6 @@ from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
-
-HERE = __name__.rpartition(".")[0]
-
-
-class QuarkBench(BenchKind):
-    """The hopping term, or a Dirac operator with its solvers."""
-
-    name = "quarks"
-    options = (
-        Option(
-            "quarks",
-            bool,
-            "Time the hopping term of Wilson fermions instead, with all types of storage, for one "
-            "vector and for twelve.",
-            usual=False,
-        ),
-        Option(
-            "operator",
-            str,
-            "With --quarks: time this Dirac operator instead, its parts and an iteration of "
-            "conjugate gradients.",
-            default="parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
-            metavar="OPERATOR:PARAMETERS",
-        ),
-    )
-    results = (f"{HERE}.operators:QuarksTime", f"{HERE}.operators:OperatorTime")
-
-    def check(self, values: Mapping[str, Any]) -> None:
-        """Refuse an operator that does not exist; see `BenchKind.check`."""
-        super().check(values)
-        if values.get("operator"):
-            from gauge_mc.extensions.quarks.benchmarks.operators import TimedOperator
-
-            TimedOperator.parse(values["operator"])
-
-    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
-        """Time the operator, or the hopping term."""
-        from gauge_mc.extensions.quarks.benchmarks.operators import (
-            TimedOperator,
-            operator_time,
-            quarks_time,
-        )
-
-        if values.get("operator"):
-            return operator_time(bench, TimedOperator.parse(values["operator"]))
-        return quarks_time(bench)
-
-
-class ChiralBench(BenchKind):
-    """The sign function of overlap quarks."""
-
-    name = "chiral"
-    options = (
-        Option(
-            "chiral",
-            bool,
-            "Time the sign function of overlap quarks instead: its kernel by volume, polynomials "
-            "by degree, and low modes.",
-            usual=False,
-        ),
-    )
-    results = (f"{HERE}.kinds:ChiralTime",)
-
-    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
-        """Time the sign function."""
-        return chiral_time(bench)
-
-
-QUARKS, CHIRAL = QuarkBench(), ChiralBench()
-
 
 RHO = 1.4
 """rho of the kernel, on which the times of polynomials do not depend."""
@@ -240,3 +170,26 @@ def _modes(like: SpinorField, number: int) -> KernelModes:
     vectors = SpinorField.empty(like.field, like.storage.name, number) if number else None
     values = np.full(number, EDGE / 2)
     return KernelModes(values, np.zeros(number), vectors, EDGE, NORM, values, 1.0, EDGE, 0)
+
+
+class ChiralBench(BenchKind):
+    """The sign function of overlap quarks."""
+
+    name = "chiral"
+    options = (
+        Option(
+            "chiral",
+            bool,
+            "Time the sign function of overlap quarks instead: its kernel by volume, polynomials "
+            "by degree, and low modes.",
+            usual=False,
+        ),
+    )
+    results = (f"{__name__}:ChiralTime",)
+
+    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
+        """Time the sign function."""
+        return chiral_time(bench)
+
+
+CHIRAL = ChiralBench()
