@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,30 +125,7 @@ class BenchPlan:
     )
 
     def __post_init__(self) -> None:
-        extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
-        kinds = {"--observables": self.observables, **extras}
-        kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
-        flags, (least, most) = [flag for flag, kind in kinds.items() if kind], SECONDS
-        others = in_words(flag for flag in kinds if flag != "--hmc")
-        complaints = {
-            f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}.": (
-                not least <= self.seconds <= most
-            ),
-            f"A benchmark times one of {in_words(flags)} at a time; give only one of them.": (
-                len(flags) > 1
-            ),
-            "--action and its options are for the times of updates; leave them out, or leave out "
-            f"{others}.": self.action and flags and not self.hmc,
-            f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.": (
-                not 1 <= self.chains <= MAX_CHAINS
-            ),
-            "--chains is for --hmc; add it, or leave out --chains.": (
-                self.chains > 1 and not self.hmc
-            ),
-            "Names are for the times of updates and of --observables; leave out "
-            f"{in_words(flags)}, or leave them out.": self.updates and flags,
-        }
-        if complaint := next((sentence for sentence, wrong in complaints.items() if wrong), None):
+        if complaint := next(self._complaints(), None):
             raise UsageError(complaint)
         for kind in BENCH_KINDS.values():
             kind.check(self.others)
@@ -160,6 +137,30 @@ class BenchPlan:
             from gauge_mc.benchmarks.observables import check_names
 
             check_names(self.names)
+
+    def _complaints(self) -> Iterator[str]:
+        extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
+        kinds = {"--observables": self.observables, **extras}
+        kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
+        flags, (least, most) = [flag for flag, kind in kinds.items() if kind], SECONDS
+        if not least <= self.seconds <= most:
+            yield f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
+        if len(flags) > 1:
+            yield f"A benchmark times one of {in_words(flags)} at a time; give only one of them."
+        if self.action and flags and not self.hmc:
+            yield (
+                "--action and its options are for the times of updates; leave them out, or leave "
+                f"out {in_words(flag for flag in kinds if flag != '--hmc')}."
+            )
+        if not 1 <= self.chains <= MAX_CHAINS:
+            yield f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}."
+        if self.chains > 1 and not self.hmc:
+            yield "--chains is for --hmc; add it, or leave out --chains."
+        if self.updates and flags:
+            yield (
+                f"Names are for the times of updates and of --observables; leave out {flags[0]}, "
+                "or leave them out."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

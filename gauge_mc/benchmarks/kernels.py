@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, TimedSweep
 from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, neighbour_bandwidth, table_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
@@ -153,17 +153,8 @@ class Benchmark(BenchResult):
         return [title, table, *lines, *self.left_out, energy]
 
 
-class KernelTimer(NamedTuple):
-    """A kernel to time."""
-
-    name: str
-    """Name in the table of results."""
-    call: Callable[[int], object]
-    """Function that carries out a given number of repetitions."""
-    links_moved: float | None
-    """Links read and written per link of the lattice; None if unknown."""
-    registers: Callable[[], Registers | None] = lambda: None
-    """Function that returns the register usage of the kernel, or None."""
+Timer = tuple[TimedSweep, float | None]
+"""A kernel to time, with the links read and written per link of the lattice; None if unknown."""
 
 
 def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
@@ -180,16 +171,17 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     kernels, energies = [], []
     total, timers = things.timers()
     bench = bench.of(total)
-    for name, call, links_moved, registers_of in timers:
+    for sweep, links_moved in timers:
         moved = None if links_moved is None else links_moved * link_bytes
-        timing = bench.timing(name, call, links, moved and moved * links / bandwidth, energy=True)
+        least = moved and moved * links / bandwidth
+        timing = bench.timing(sweep.name, sweep.call, links, least, energy=True)
         energies.append(timing.energy)
-        registers = registers_of()
+        registers = sweep.registers()
         used = registers.count if registers else None, registers.spilled if registers else None
         times = timing.seconds / links * 1e9, timing.spread, timing.rate
         energy = timing.energy.nj_per_link(links)
-        kernels.append(KernelTime(name, *times, moved, timing.share, *used, energy))
-        del call, registers_of  # which frees the memory of a generator
+        kernels.append(KernelTime(sweep.name, *times, moved, timing.share, *used, energy))
+        del sweep  # which frees the memory of a generator
     source = next((x for x in energies if x.joules is not None), energies[-1]).source
     about = datetime.date.today().isoformat(), __version__, devices.devices[0].compiler_name
     field_words = precision, plan.rng, len(field.layouts), field.layouts[0].lanes
@@ -231,7 +223,7 @@ class _Things:
         self.left_out: list[str] = []
         """What does not fit into the free memory."""
 
-    def timers(self) -> tuple[int, Iterator[KernelTimer]]:
+    def timers(self) -> tuple[int, Iterator[Timer]]:
         """Return the number of things if all fit into the memory, and the things."""
         names, action = self._plan.updates, self._plan.action
         another = Coupling.of(self._usual.beta, action) if action else self._usual
@@ -239,19 +231,19 @@ class _Things:
         first = [x for coupling in couplings for x in self._updates(self._algorithm, coupling)]
         first += self._observables()
         if names:
-            first = [x for x in first if x.name.partition(", ")[0] in names]
+            first = [x for x in first if x[0].name.partition(", ")[0] in names]
             return len(first), iter(first)
         generators = [name for name in GENERATORS if name != self._plan.rng]
         total = len(first) + len(generators) + len(ALGORITHMS) - 1
         return total, chain(first, self._with_generators(generators), self._other_algorithms())
 
-    def _updates(self, algorithm: Algorithm, coupling: Coupling) -> Iterator[KernelTimer]:
+    def _updates(self, algorithm: Algorithm, coupling: Coupling) -> Iterator[Timer]:
         """Yield what an algorithm times; the action is named beside it unless it is usual."""
         usual = coupling == self._usual
         for part in algorithm.timed(self._field, coupling, self._generator):
             name = part.name if usual else f"{part.name}, {coupling.action.said}"
             moved = self._moved(coupling) if part.visits_links else None
-            yield KernelTimer(name, part.call, moved, part.registers)
+            yield replace(part, name=name), moved
             if usual and part.name == defaults.ALGORITHM and len(self._field.layouts) > 1:
                 # Timed directly after the sweep, because clock rates drift.
                 yield from self._exchanges()
@@ -260,13 +252,13 @@ class _Things:
         """Return the links per link that a sweep moves: a launch reads all; all write each once."""
         return len(coupling.action.update_sets(self._field.lattice)) + 1.0
 
-    def _exchanges(self) -> Iterator[KernelTimer]:
+    def _exchanges(self) -> Iterator[Timer]:
         """Yield the usual sweep without halo exchange, and the exchange alone."""
         field, apart = self._field, replace(self._field)
         nothing = HaloExchange(field.devices, field.slabs, ())
         vars(apart)["halo"] = lambda depth=1: nothing
         sweep = next(self._algorithm.timed(apart, self._usual, self._generator))
-        yield KernelTimer(WITHOUT_EXCHANGE, sweep.call, self._moved(self._usual), sweep.registers)
+        yield replace(sweep, name=WITHOUT_EXCHANGE), self._moved(self._usual)
 
         def exchange(sweeps: int) -> None:
             for _ in range(sweeps):
@@ -274,9 +266,9 @@ class _Things:
                     field.halo().post(field.window(update_set.mu, update_set.parity))
                     field.halo().wait()
 
-        yield KernelTimer(EXCHANGE, exchange, 4 * len(field.layouts) / field.lattice.t)
+        yield TimedSweep(EXCHANGE, exchange), 4 * len(field.layouts) / field.lattice.t
 
-    def _observables(self) -> Iterator[KernelTimer]:
+    def _observables(self) -> Iterator[Timer]:
         """Yield those with the names, or all that return one record and do not take long."""
         field, names = self._field, self._plan.updates
         for timed in timed_observables():
@@ -284,9 +276,9 @@ class _Things:
                 kernel = timed.main_kernel
                 registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
                 record = partial(_record, timed.for_lattice(field.lattice), field)
-                yield KernelTimer(timed.name, record, timed.links_moved, registers)
+                yield TimedSweep(timed.name, record, registers), timed.links_moved
 
-    def _with_generators(self, names: Sequence[str]) -> Iterator[KernelTimer]:
+    def _with_generators(self, names: Sequence[str]) -> Iterator[Timer]:
         """Yield the sweeps that draw numbers, with one generator at a time to save memory."""
         for name in names:
             title = f"{self._algorithm.name}, {name}"
@@ -296,11 +288,10 @@ class _Things:
             random = Random.for_field(self._field, name, luxury=self._plan.luxury)
             for part in self._algorithm.timed(self._field, self._usual, random):
                 if part.draws:
-                    moved = self._moved(self._usual)
-                    yield KernelTimer(f"{part.name}, {name}", part.call, moved, part.registers)
+                    yield replace(part, name=f"{part.name}, {name}"), self._moved(self._usual)
             del random, part
 
-    def _other_algorithms(self) -> Iterator[KernelTimer]:
+    def _other_algorithms(self) -> Iterator[Timer]:
         """Yield the updates of other algorithms than the usual one."""
         for name, algorithm in ALGORITHMS.items():
             try:
