@@ -111,9 +111,9 @@ def bench(
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
-    observables: bool = False,
-    end_to_end: bool = False,
-    hmc: bool = False,
+    observables: bool | None = None,
+    end_to_end: bool | None = None,
+    hmc: bool | None = None,
     card: Annotated[
         Path | None, of_file("With --hmc: time the trajectories of this run card.")
     ] = None,
@@ -133,11 +133,11 @@ def bench(
             metavar="OPTION=VALUE,...",
         ),
     ] = None,
-    weak: bool = False,
+    weak: bool | None = None,
     plot: Annotated[
         Path | None, of_file("With --over: draw the rates, as PDF, PNG or SVG.")
     ] = None,
-    tune: bool = False,
+    tune: bool | None = None,
     json: o.Json = False,
     save: Annotated[Path | None, of_file("Also write the JSON object to a file.")] = None,
     compare: Annotated[
@@ -182,7 +182,7 @@ def bench(
         return BenchPlan.from_values({**values, **what, "seconds": seconds, "hmc": run})
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
-    axis = BenchAxis.parse(over, weak) if over else None
+    axis = BenchAxis.parse(over, bool(weak)) if over else None
     before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)
