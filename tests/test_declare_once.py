@@ -600,7 +600,7 @@ ALLOWED = {
     # The fit of runs with different quarks, to which a message refers.
     ("crossover", "extensions/quarks/dynamical/flavours.py"),
     # Columns with ratios of other things.
-    ("ratio", "cli/bench.py"),
+    ("ratio", "benchmarks/kernels.py"),
     ("ratio", "extensions/quarks/benchmarks/chiral.py"),
     ("ratio", "extensions/quarks/overlap_spectrum/analysis.py"),
     ("ratio", "quantities/thermodynamics/fits.py"),

@@ -72,16 +72,16 @@ TIMED: tuple[Iterable[str], ...] = (
 
 of_file = partial(o.option, metavar="FILE")
 
-FLAGS = {
-    "observables": "Time observables, smearings, temporal links and steps of gradient flows "
+FLAGS = dict(
+    observables="Time observables, smearings, temporal links and steps of gradient flows "
     "instead, in units of sweeps: all, or those of the given NAMEs.",
-    "end_to_end": "Time whole runs instead: with measurements, with configurations in a temporary "
+    end_to_end="Time whole runs instead: with measurements, with configurations in a temporary "
     "folder here, in batches of small lattices, and from the command to the first update.",
-    "hmc": "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
+    hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
     "force in units of a stage of a gradient flow.",
-    "weak": "With --over devices or threads: extend the lattice along t with their number.",
-    "tune": "First find the fastest launch bounds for this type of GPU.",
-}
+    weak="With --over devices or threads: extend the lattice along t with their number.",
+    tune="First find the fastest launch bounds for this type of GPU.",
+)
 """Options of this command that are on or off."""
 
 
@@ -179,7 +179,7 @@ def bench(
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
         run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values({**values, **what, "seconds": seconds, "hmc": run})
+        return BenchPlan.from_values(dict(values, **what, seconds=seconds, hmc=run))
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, bool(weak)) if over else None
