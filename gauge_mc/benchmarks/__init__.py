@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,9 +65,10 @@ class BenchKind(ABC):
     def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
         """Return the times."""
 
-    @abstractmethod
-    def report(self, found: Any) -> list[Any]:
+    def report(self, result: Any) -> list[Any]:
         """Return lines and tables that show a result."""
+        lines: list[Any] = result.report()
+        return lines
 
 
 BENCH_KINDS: Registry[BenchKind] = Registry(
@@ -124,35 +125,10 @@ class BenchPlan:
     )
 
     def __post_init__(self) -> None:
-        least, most = SECONDS
-        if not least <= self.seconds <= most:
-            raise UsageError(
-                f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
-            )
-        extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
-        kinds = {"--observables": self.observables, **extras}
-        kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
-        flags = [flag for flag, kind in kinds.items() if kind]
-        if len(flags) > 1:
-            raise UsageError(
-                f"A benchmark times one of {in_words(flags)} at a time; give only one of them."
-            )
-        if self.action and flags and not self.hmc:
-            raise UsageError(
-                "--action and its options are for the times of updates; leave them out, or leave "
-                f"out {in_words(flag for flag in kinds if flag != '--hmc')}."
-            )
-        if not 1 <= self.chains <= MAX_CHAINS:
-            raise UsageError(f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.")
-        if self.chains > 1 and not self.hmc:
-            raise UsageError("--chains is for --hmc; add it, or leave out --chains.")
+        if complaint := next(self._complaints(), None):
+            raise UsageError(complaint)
         for kind in BENCH_KINDS.values():
             kind.check(self.others)
-        if self.updates and flags:
-            raise UsageError(
-                f"Names are for the times of updates and of --observables; leave out {flags[0]}, "
-                "or leave them out."
-            )
         if self.updates:
             from gauge_mc.benchmarks.kernels import check_update_names
 
@@ -161,6 +137,30 @@ class BenchPlan:
             from gauge_mc.benchmarks.observables import check_names
 
             check_names(self.names)
+
+    def _complaints(self) -> Iterator[str]:
+        extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
+        kinds = {"--observables": self.observables, **extras}
+        kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
+        flags, (least, most) = [flag for flag, kind in kinds.items() if kind], SECONDS
+        if not least <= self.seconds <= most:
+            yield f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
+        if len(flags) > 1:
+            yield f"A benchmark times one of {in_words(flags)} at a time; give only one of them."
+        if self.action and flags and not self.hmc:
+            yield (
+                "--action and its options are for the times of updates; leave them out, or leave "
+                f"out {in_words(flag for flag in kinds if flag != '--hmc')}."
+            )
+        if not 1 <= self.chains <= MAX_CHAINS:
+            yield f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}."
+        if self.chains > 1 and not self.hmc:
+            yield "--chains is for --hmc; add it, or leave out --chains."
+        if self.updates and flags:
+            yield (
+                f"Names are for the times of updates and of --observables; leave out {flags[0]}, "
+                "or leave them out."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -229,29 +229,28 @@ class BenchPlan:
         from gauge_mc.benchmarks.timing import Bench
 
         devices.compute(self.strict)
-        where = Bench(devices, self.group, lattice, self.seconds, progress)
+        bench = Bench(devices, self.group, lattice, self.seconds, progress)
         several = len(devices.devices) > 1 or devices.processes.size > 1
-        if self.chains > 1 and several:
+        if several and self.chains > 1:
             raise UsageError(
                 "Several chains are timed on one device and by one process; choose one with "
                 "--devices, and leave out mpirun, or leave out --chains."
             )
+        if several and self.end_to_end:
+            raise UsageError(
+                "--end-to-end times one device and one process; choose one with --devices, and "
+                "leave out mpirun."
+            )
         if self.end_to_end:
-            if several:
-                raise UsageError(
-                    "--end-to-end times one device and one process; choose one with --devices, and "
-                    "leave out mpirun."
-                )
-            return end_to_end(where, self.precision, Path.cwd())
+            return end_to_end(bench, self.precision, Path.cwd())
         if self.observables:
-            return observables_time(where, self.precision, self.names)
-        for name, kind in BENCH_KINDS.items():
-            if self.others.get(name):
-                return kind.carry_out(where, self.others)
+            return observables_time(bench, self.precision, self.names)
+        if kind := next((x for name, x in BENCH_KINDS.items() if self.others.get(name)), None):
+            return kind.carry_out(bench, self.others)
         if self.hmc:
             run = self.hmc if isinstance(self.hmc, Parameters) else usual_trajectory(self, lattice)
-            return hmc_time(replace(where, group=run.group), run, self.chains)
-        return benchmark(where, self)
+            return hmc_time(replace(bench, group=run.group), run, self.chains)
+        return benchmark(bench, self)
 
 
 @with_fields(BenchPlan, options=lambda: (*couplings(), *kind_options()))

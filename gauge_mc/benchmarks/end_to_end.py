@@ -18,9 +18,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of, table_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
@@ -62,8 +63,6 @@ FEWEST_CONFIGS = 6
 MOST_CONFIGS = 30
 """Smallest and largest number of configurations from which the time of each is found."""
 
-GIGA = 1e9
-
 UNITS = {"sweeps": "Glink/s", "disk": "GB/s", "page cache": "GB/s"}
 """Units of the bounds, by name."""
 
@@ -92,6 +91,17 @@ class EndToEnd(BenchResult):
     precision: str = result_field("Precision of the links.")
     config_bytes: int = result_field("Bytes of the links in a configuration file.")
     lines: list[Line] = result_field("The results.")
+
+    def report(self) -> list[Any]:
+        """Return a line and a table of the results."""
+        from rich.filesize import decimal
+
+        shares = ["" if line.share is None else f"{line.share:.0%}" for line in self.lines]
+        columns = {"what a user waits for": "{0.name}", "rate or time": "{0.value:.3g} {0.unit}"}
+        rows = zip(self.lines, shares, strict=True)
+        table = table_of(columns | {"share": "{1}", "of": "{0.bound}"}, rows)
+        table.columns[-1].justify = "left"
+        return [f"{self.subject}; a configuration has {decimal(self.config_bytes)}", table]
 
 
 def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
@@ -127,14 +137,14 @@ class _Timing:
         """Time the sweeps alone, and runs that measure or write configurations."""
         devices, p = self._devices, self._large
         copy = copy_bandwidth(devices, p.group, p.precision)
-        yield Line("copy in memory", copy / GIGA, "GB/s")
-        update = self._update_seconds(p)
-        yield self._bound("sweeps", "sweeps alone", p.links_per_update / update)
+        yield Line("copy in memory", copy / 1e9, "GB/s")
+        update = self._update_seconds()
+        yield self._line("sweeps alone", p.links_per_update / update, "sweeps")
         empty = replace(p, configs=1, separation=max(20, round(SECONDS / update)))
         yield self._line("run without measurements", self._rate([empty]), "sweeps")
         usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
         yield self._line("run that measures every update", self._rate([usual]), "sweeps")
-        yield self._bound("disk", "disk, write and sync", self._write_bandwidth())
+        yield self._line("disk, write and sync", self._write_bandwidth(), "disk")
         for separation in (100, 10):
             yield from self._with_configurations(separation, update)
 
@@ -157,7 +167,10 @@ class _Timing:
 
     def files(self) -> Iterator[Line]:
         """Time reading, checking and converting a configuration that is in the page cache."""
-        path, device = self._stored, self._devices
+        p, path, device = self._large, self._stored, self._devices
+        targets = (self._folder / f"converted_{n}" for n in count())
+        group, others = GROUPS[p.group], (x for x in FORMATS.values() if x.name != defaults.FORMAT)
+        other = next(x.name for x in others if x.suffix and not x.refusal(group, p.precision))
 
         def read() -> None:
             with path.open("rb", buffering=0) as file:
@@ -165,33 +178,20 @@ class _Timing:
                 while file.readinto(memory):
                     pass
 
-        yield self._bound("page cache", "page cache, read", self.config_bytes / _fastest(read))
-
         def load() -> None:
             Field.load(path, device=device)
             device.synchronize()
 
-        targets = (self._folder / f"converted_{n}" for n in count())
-        calls: dict[str, Callable[[], object]] = {
-            "load a configuration": load,
-            "check a configuration": lambda: open_configuration(path).check(),
-            "convert a configuration": lambda: convert(path, next(targets), self._other_format()),
+        calls: dict[str, tuple[Callable[[], object], str]] = {
+            "page cache, read": (read, "page cache"),
+            "load a configuration": (load, "page cache"),
+            "check a configuration": (lambda: open_configuration(path).check(), "page cache"),
+            "convert a configuration": (lambda: convert(path, next(targets), other), "disk"),
         }
-        for name, call in calls.items():
+        for name, (call, bound) in calls.items():
             call()
-            bound = "disk" if name.startswith("convert") else "page cache"
-            yield self._line(name, self.config_bytes / _fastest(call), bound)
-
-    def _other_format(self) -> str:
-        """Return a format other than that of the configurations."""
-        p = self._large
-        return next(
-            name
-            for name, x in FORMATS.items()
-            if name != defaults.FORMAT
-            and x.suffix
-            and x.refusal(GROUPS[p.group], p.precision) is None
-        )
+            least = min(timeit.repeat(call, number=1, repeat=3))
+            yield self._line(name, self.config_bytes / least, bound)
 
     def batches(self) -> Iterator[Line]:
         """Time one small lattice, and batches of small lattices."""
@@ -206,15 +206,11 @@ class _Timing:
     def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
         """Return the parameters of runs on a small lattice."""
         usual = {"lattice": str(lattice), "measure": ",".join(defaults.MEASURE)}
-        parameters = Parameters.from_values({**self._large.values(), **usual})
+        p = Parameters.from_values({**self._large.values(), **usual})
         # Alone, small lattices are slower than others; the time need not be exact.
-        updates = max(
-            50, round(SECONDS * self._bounds["sweeps"] / (number * parameters.links_per_update))
-        )
-        updates = min(updates, MOST_UPDATES)
-        return [
-            replace(parameters, configs=1, separation=updates, seed=1 + n) for n in range(number)
-        ]
+        updates = round(SECONDS * self._bounds["sweeps"] / (number * p.links_per_update))
+        updates = min(max(50, updates), MOST_UPDATES)
+        return [replace(p, configs=1, separation=updates, seed=1 + n) for n in range(number)]
 
     def starts(self) -> Iterator[Line]:
         """Time the command until its first progress, with all kernels compiled and with none."""
@@ -247,16 +243,17 @@ class _Timing:
             child.kill()
             child.wait()
 
-    def _bound(self, bound: str, name: str, rate: float) -> Line:
-        """Return the line of a bound of others."""
-        self._bounds[bound] = rate
-        return Line(name, rate / GIGA, UNITS[bound])
-
     def _line(self, name: str, rate: float, bound: str) -> Line:
-        return Line(name, rate / GIGA, UNITS[bound], rate / self._bounds[bound], bound)
+        """Return a rate in units of its bound, which is the first rate with this bound."""
+        share: tuple[float | None, str] = (None, "")
+        if bound in self._bounds:
+            share = rate / self._bounds[bound], bound
+        self._bounds.setdefault(bound, rate)
+        return Line(name, rate / 1e9, UNITS[bound], *share)
 
-    def _update_seconds(self, parameters: Parameters) -> float:
-        batch = Batch([Chain.begin(parameters, self._devices)], 1)
+    def _update_seconds(self) -> float:
+        """Return the time of an update alone."""
+        batch = Batch([Chain.begin(self._large, self._devices)], 1)
 
         def updates(times: int) -> None:
             for _ in range(times):
@@ -291,8 +288,7 @@ class _Timing:
                 tasks.append(ChainTask(run, locks.enter_context(run.locked()), parameters))
                 run.write(parameters, [])
             never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
-            work = SessionPlan(tuple(tasks), observables, self._devices, 1e9, never, report)
-            carry_out(work)
+            carry_out(SessionPlan(tuple(tasks), observables, self._devices, 1e9, never, report))
 
     def _new_run(self) -> Run:
         self._number += 1
@@ -312,8 +308,3 @@ class _Timing:
         times = timeit.repeat(write, number=1, repeat=WRITE_REPETITIONS)
         path.unlink()
         return chunks * CHUNK / statistics.median(times)
-
-
-def _fastest(call: Callable[[], object]) -> float:
-    """Return the least time in seconds of three calls."""
-    return min(timeit.repeat(call, number=1, repeat=3))

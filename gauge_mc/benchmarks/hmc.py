@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate, energy_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -83,9 +83,9 @@ class HmcTime(BenchResult):
     )
 
     @property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> list[Timing]:
         """The links per second of whole trajectories, in 10^9; see `BenchResult`."""
-        return {"trajectory": Rate(1 / self.ns_per_link(self.trajectory_s, self.chains))}
+        return [Timing("trajectory", 1 / self.ns_per_link(self.trajectory_s, self.chains))]
 
     @property
     def ratio(self) -> float:
@@ -114,56 +114,70 @@ class HmcTime(BenchResult):
         """Return a time for some chains in ns per link."""
         return seconds / (chains * self.links) * 1e9
 
+    def report(self) -> list[Any]:
+        """Return lines and a table of the parts."""
+        each = [self.ns_per_link(part.seconds, part.chains) for part in self.parts]
+        milliseconds = [1e3 * part.seconds for part in self.parts]
+        iterations = [part.iterations or "" for part in self.parts]
+        columns = {"part of a trajectory": "{0.name}", "number": "{0.calls}", "ms each": "{1:.4g}"}
+        columns |= {"ns/link": "{2:.4g}", "iterations": "{3}", "share": "{0.share:.1%}"}
+        table = table_of(columns, zip(self.parts, milliseconds, each, iterations, strict=True))
+        several = self.chains > 1
+        stage = (
+            f"gauge force and drift take {self.ratio:.3g} times a stage of the {self.flow} flow "
+            f"({self.ns_per_link(self.flow_stage_s):.4g} ns/link)"
+        )
+        summary = (
+            f"a trajectory{' of every chain' * several} takes {self.trajectory_s:.4g} s"
+            f"{f', {self.chain_s:.4g} s for each' * several}; forces and solvers, each timed "
+            f"alone, take {self.inside:.1%} of that"
+        )
+        energy = f"energy: not available, {self.energy_source}"
+        if self.joules is not None:
+            energy = (
+                f"energy: {self.joules / self.chains:.4g} J per trajectory, {self.per_kwh:.4g} "
+                f"trajectories per kWh; counters of {self.energy_source}"
+            )
+        algorithm = f"{self.action}, {self.algorithm}{f', {self.chains} chains' * several}"
+        return [self.subject, algorithm, table, stage, summary, energy]
+
 
 def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
     """Return the parameters of a run with the usual options of hybrid Monte Carlo."""
-    values = {
-        "group": plan.group,
-        "beta": GROUPS[plan.group].beta,
-        "lattice": str(lattice),
-        "precision": plan.precision,
-        "action": plan.action,
-        "algorithm": next(name for name, x in ALGORITHMS.items() if x.has_parts),
-        "rng": plan.rng,
-        "luxury": plan.luxury,
-    }
-    return Parameters.from_values(
-        {name: value for name, value in values.items() if value is not None}
-    )
+    values = {name: getattr(plan, name) for name in ("group", "precision", "action", "rng")}
+    values |= {"beta": GROUPS[plan.group].beta, "lattice": str(lattice), "luxury": plan.luxury}
+    values["algorithm"] = next(name for name, x in ALGORITHMS.items() if x.has_parts)
+    return Parameters.from_values({name: x for name, x in values.items() if x is not None})
 
 
 def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     """Time trajectories on a thermal field, or on the configuration with which a run starts."""
-    p, devices, algorithm = parameters, bench.devices, parameters.algorithm
+    p, algorithm = parameters, parameters.algorithm
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
-    batch = thermal(p, devices, chains)
+    batch = thermal(p, bench.devices, chains)
     field, randoms = batch.field, [chain.random for chain in batch.chains]
-    couplings = [p.coupling] * chains
+    couplings, links = [p.coupling] * chains, p.lattice.links
     untimed = list(algorithm.parts(field, couplings, randoms))
     bench = bench.of(2 + len(untimed))
-
-    def timed(part: UpdatePart) -> float:
-        bench.begin(part.name)
-        return bench.repeated(part.call)
-
     flow = flow_of(p.action)
-    stage = timed(UpdatePart("stages", flow_steps(field.replicas[0], flow))) / STAGES
-    parts = [(x, timed(x)) for x in untimed]
+    stages = bench.timing("stages", flow_steps(field.replicas[0], flow), links)
+    parts = [(x, bench.timing(x.name, x.call, links).seconds) for x in untimed]
     untimed.clear()  # which frees their memory
     tunings = [Tuning() for _ in randoms]
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
     trajectory = UpdatePart.of("trajectory", update)
-    total = timed(trajectory)
-    used = energy_of(devices, trajectory.call, bench.seconds, total)
-
-    def part_time(part: UpdatePart, seconds: float) -> PartTime:
-        share, solving = part.calls * seconds / total, (part.essential, part.iterations)
-        return PartTime(part.name, part.calls, seconds, share, *solving, part.chains)
-
-    heading = *bench.heading, p.precision, p.action.said, str(algorithm), p.lattice.links, chains
-    times = [part_time(*pair) for pair in parts]
-    return HmcTime(*heading, flow.name, stage, total, times, used.joules, used.source)
+    whole = bench.timing(trajectory.name, trajectory.call, chains * links, energy=True)
+    heading = *bench.heading, p.precision, p.action.said, str(algorithm), links, chains, flow.name
+    times = [
+        PartTime(
+            *(x.name, x.calls, seconds, x.calls * seconds / whole.seconds),
+            *(x.essential, x.iterations, x.chains),
+        )
+        for x, seconds in parts
+    ]
+    energy = whole.energy.joules, whole.energy.source
+    return HmcTime(*heading, stages.seconds / STAGES, whole.seconds, times, *energy)
 
 
 def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:

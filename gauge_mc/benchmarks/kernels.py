@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Coupling
-from gauge_mc.algorithms import ALGORITHMS, Algorithm
-from gauge_mc.benchmarks.timing import (
-    COPY_SECONDS,
-    Bench,
-    BenchResult,
-    Rate,
-    copy_bandwidth,
-    energy_of,
-    neighbour_bandwidth,
-    seconds_of,
-)
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, TimedSweep
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, neighbour_bandwidth, table_of
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.domain.device_pool import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import WORD_BYTES
@@ -108,15 +98,9 @@ class Benchmark(BenchResult):
     )
 
     @property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> list[Timing]:
         """The links per second, in 10^9; see `BenchResult`."""
-        return {
-            kernel.name: Rate(
-                kernel.links_per_s / 1e9,
-                kernel.roofline and kernel.links_per_s / kernel.roofline / 1e9,
-            )
-            for kernel in self.kernels
-        }
+        return [Timing(x.name, x.links_per_s / 1e9, x.roofline) for x in self.kernels]
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -141,94 +125,69 @@ class Benchmark(BenchResult):
         exposed = (times[defaults.ALGORITHM] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
         return 1 - min(max(exposed, 0.0), 1.0)  # statistical noise can exceed the bounds
 
+    def report(self, before: Mapping[str, float] | None = None) -> list[Any]:
+        """Return lines and a table, with ratios to earlier times in ns per link, by kernel."""
+        title = (
+            f"{self.group.upper()} {self.lattice}, {self.precision} precision, {self.random} on "
+            f"{self.device}, {self.lanes} site{'s' * (self.lanes > 1)} per register; copy "
+            f"{self.copy_gb_per_s:.4g} GB/s"
+        )
+        lines = [f"{x}: {n:.3g} times {x.partition(', ')[0]}" for x, n in self.ratios.items()]
+        if self.hidden is not None:
+            lines.append(f"{self.hidden:.0%} of the halo exchange is hidden behind the heatbath")
+        available = any(kernel.nj_per_link is not None for kernel in self.kernels)
+        source = "counters of" if available else "not available,"
+        old = (before or {}).get
+        ratios = [(time := old(x.name)) and x.ns_per_link / time for x in self.kernels]
+        rows = [
+            (x, x.spread / 2, x.links_per_s / 1e6, ratio)
+            for x, ratio in zip(self.kernels, ratios, strict=True)
+        ]
+        columns = {"kernel": "{0.name}", "ns/link": "{0.ns_per_link:.4g}", "±": "{1:.0%}"}
+        columns |= {"Mlink/s": "{2:.0f}", "B/link": "{0.bytes_per_link:g}"}
+        columns |= {"roofline": "{0.roofline:.0%}", "nJ/link": "{0.nj_per_link:.3g}"}
+        columns |= {"regs": "{0.registers:d}", "spill": "{0.spilled:d}"}
+        columns |= {} if before is None else {"ratio": "{3:.3f}"}
+        table = table_of(columns, rows, ("nJ/link", "regs", "spill"))
+        energy = f"energy: {source} {self.energy_source}"
+        return [title, table, *lines, *self.left_out, energy]
 
-@dataclass(frozen=True)
-class KernelTimer:
-    """A kernel to time.
 
-    Attributes
-    ----------
-    name : str
-        Name in the table of results.
-    call : callable
-        Function that carries out a given number of repetitions.
-    links_moved : float or None
-        Links read and written per link of the lattice; None if unknown.
-    registers : callable
-        Function that returns the register usage of the kernel, or None.
-    """
-
-    name: str
-    call: Callable[[int], object]
-    links_moved: float | None
-    registers: Callable[[], Registers | None] = lambda: None
+Timer = tuple[TimedSweep, float | None]
+"""A kernel to time, with the links read and written per link of the lattice; None if unknown."""
 
 
 def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     """Time all kernels on a thermal field."""
-    devices, group, lattice = bench.devices, bench.group, bench.lattice
-    precision, names = plan.precision, plan.updates
-    field = Field.hot(lattice, group, precision, devices)
+    devices, group, precision = bench.devices, bench.group, plan.precision
+    field = Field.hot(bench.lattice, group, precision, devices)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
-    bench.begin("copy")
-    bandwidth = copy_bandwidth(devices, group, precision, min(bench.seconds, COPY_SECONDS))
+    bandwidth = bench.copy(precision)
     beside = neighbour_bandwidth(devices, group, precision)
-    beta = GROUPS[group].beta
-    heatbath(field, beta, generator, THERMALISATION)
+    heatbath(field, GROUPS[group].beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
-    left_out: list[str] = []
-    usual = Coupling.of(beta)
-    another = Coupling.of(beta, plan.action) if plan.action else usual
-    first = ALGORITHMS[defaults.ALGORITHM]
-    items = [*_updates(field, usual, generator, first)]
-    if another != usual:
-        items += _updates(field, another, generator, first)
-    items += _observables(field, names)
-    generators = [name for name in GENERATORS if name != plan.rng]
-    rest = _other_algorithms(field, usual, generator, left_out)
-    count = len(items) + len(generators) + len(ALGORITHMS) - 1
-    if names:
-        items = [item for item in items if item.name.partition(", ")[0] in names]
-        generators, rest, count = [], iter(()), len(items)
-    link_bytes = field.group.components * field.layouts[0].real.itemsize
-    kernels, energies = [], list[EnergyUse]()
-    bench = bench.of(count)
-    by_generator = _other_generators(field, beta, generators, plan.luxury, left_out)
-    for item in chain(items, by_generator, rest):
-        bench.begin(item.name)
-        median, spread = seconds_of(devices, item.call, bench.seconds)
-        energies.append(energy_of(devices, item.call, bench.seconds, median))
-        moved = None if item.links_moved is None else item.links_moved * link_bytes
-        registers = item.registers()
-        kernels.append(
-            KernelTime(
-                item.name,
-                ns_per_link=median / lattice.links * 1e9,
-                spread=spread / median,
-                links_per_s=lattice.links / median,
-                bytes_per_link=moved,
-                roofline=None if moved is None else moved * lattice.links / bandwidth / median,
-                registers=registers.count if registers else None,
-                spilled=registers.spilled if registers else None,
-                nj_per_link=energies[-1].nj_per_link(lattice.links),
-            )
-        )
-        del item  # frees the memory of its generator
-    return Benchmark(
-        *bench.heading,
-        datetime.date.today().isoformat(),
-        __version__,
-        devices.devices[0].compiler_name,
-        precision,
-        plan.rng,
-        len(field.layouts),
-        field.layouts[0].lanes,
-        bandwidth / 1e9,
-        beside and beside / 1e9,
-        kernels,
-        left_out,
-        next((energy for energy in energies if energy.joules is not None), energies[-1]).source,
-    )
+    things = _Things(field, generator, plan)
+    links, link_bytes = field.lattice.links, field.group.components * field.layouts[0].real.itemsize
+    kernels, energies = [], []
+    total, timers = things.timers()
+    bench = bench.of(total)
+    for sweep, links_moved in timers:
+        moved = None if links_moved is None else links_moved * link_bytes
+        least = moved and moved * links / bandwidth
+        timing = bench.timing(sweep.name, sweep.call, links, least, energy=True)
+        energies.append(timing.energy)
+        registers = sweep.registers()
+        used = registers.count if registers else None, registers.spilled if registers else None
+        times = timing.seconds / links * 1e9, timing.spread, timing.rate
+        energy = timing.energy.nj_per_link(links)
+        kernels.append(KernelTime(sweep.name, *times, moved, timing.share, *used, energy))
+        del sweep  # which frees the memory of a generator
+    source = next((x for x in energies if x.joules is not None), energies[-1]).source
+    about = datetime.date.today().isoformat(), __version__, devices.devices[0].compiler_name
+    field_words = precision, plan.rng, len(field.layouts), field.layouts[0].lanes
+    speeds = bandwidth / 1e9, beside and beside / 1e9
+    heading = *bench.heading, *about, *field_words, *speeds
+    return Benchmark(*heading, kernels, things.left_out, source)
 
 
 def timed_observables() -> list[type[Observable]]:
@@ -239,57 +198,109 @@ def timed_observables() -> list[type[Observable]]:
 def check_update_names(names: Sequence[str]) -> None:
     """Refuse names that neither an update of the usual algorithm nor an observable has."""
     updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
-    valid = sorted([*updates, *(o.name for o in timed_observables())])
+    refuse_others(
+        names,
+        (*updates, *(o.name for o in timed_observables())),
+        "There is no update or observable '{}' whose speed bench measures",
+    )
+
+
+def refuse_others(names: Iterable[str], valid: Sequence[str], complaint: str) -> None:
+    """Refuse names that are not valid, with a complaint."""
     for name in names:
         if name not in valid:
-            raise UnknownNameError(
-                f"There is no update or observable '{shortened(name)}' whose speed bench "
-                f"measures{nearest(name, valid)}"
-            )
+            near = nearest(name, sorted({*valid}))
+            raise UnknownNameError(f"{complaint.format(shortened(name))}{near}")
 
 
-def _updates(
-    field: Field, coupling: Coupling, generator: Random, algorithm: Algorithm
-) -> Iterator[KernelTimer]:
-    """Yield what an algorithm times; the action is named beside it unless it is the usual one."""
-    action = coupling.action
-    usual = coupling == Coupling.of(coupling.beta)
-    moved = _links_moved(field, coupling)
-    for part in algorithm.timed(field, coupling, generator):
-        name = part.name if usual else f"{part.name}, {action.said}"
-        yield KernelTimer(name, part.call, moved if part.visits_links else None, part.registers)
-        if usual and part.name == defaults.ALGORITHM and len(field.layouts) > 1:
-            # Timed directly after the sweep, because clock rates drift.
-            yield from _exchanges(field, coupling, generator, algorithm, moved)
+class _Things:
+    """What is timed on a field."""
 
+    def __init__(self, field: Field, generator: Random, plan: BenchPlan) -> None:
+        self._field, self._generator, self._plan = field, generator, plan
+        self._usual = Coupling.of(GROUPS[field.group.name].beta)
+        self._algorithm = ALGORITHMS[defaults.ALGORITHM]
+        self.left_out: list[str] = []
+        """What does not fit into the free memory."""
 
-def _links_moved(field: Field, coupling: Coupling) -> float:
-    """Return the links per link that a sweep moves: each launch reads all; all write each once."""
-    return len(coupling.action.update_sets(field.lattice)) + 1.0
+    def timers(self) -> tuple[int, Iterator[Timer]]:
+        """Return the number of things if all fit into the memory, and the things."""
+        names, action = self._plan.updates, self._plan.action
+        another = Coupling.of(self._usual.beta, action) if action else self._usual
+        couplings = dict.fromkeys((self._usual, another))
+        first = [x for coupling in couplings for x in self._updates(self._algorithm, coupling)]
+        first += self._observables()
+        if names:
+            first = [x for x in first if x[0].name.partition(", ")[0] in names]
+            return len(first), iter(first)
+        generators = [name for name in GENERATORS if name != self._plan.rng]
+        total = len(first) + len(generators) + len(ALGORITHMS) - 1
+        return total, chain(first, self._with_generators(generators), self._other_algorithms())
 
+    def _updates(self, algorithm: Algorithm, coupling: Coupling) -> Iterator[Timer]:
+        """Yield what an algorithm times; the action is named beside it unless it is usual."""
+        usual = coupling == self._usual
+        for part in algorithm.timed(self._field, coupling, self._generator):
+            name = part.name if usual else f"{part.name}, {coupling.action.said}"
+            moved = self._moved(coupling) if part.visits_links else None
+            yield replace(part, name=name), moved
+            if usual and part.name == defaults.ALGORITHM and len(self._field.layouts) > 1:
+                # Timed directly after the sweep, because clock rates drift.
+                yield from self._exchanges()
 
-def _exchanges(
-    field: Field, coupling: Coupling, generator: Random, algorithm: Algorithm, moved: float
-) -> Iterator[KernelTimer]:
-    """Yield the first sweep of an algorithm without halo exchange, and the exchange alone."""
-    apart = replace(field)
-    exchange = HaloExchange(field.devices, field.slabs, ())
-    vars(apart)["halo"] = lambda depth=1: exchange
-    sweep = next(algorithm.timed(apart, coupling, generator))
-    yield KernelTimer(WITHOUT_EXCHANGE, sweep.call, moved, sweep.registers)
-    share = 4 * len(field.layouts) / field.lattice.t
-    yield KernelTimer(EXCHANGE, partial(_exchange, field), share)
+    def _moved(self, coupling: Coupling) -> float:
+        """Return the links per link that a sweep moves: a launch reads all; all write each once."""
+        return len(coupling.action.update_sets(self._field.lattice)) + 1.0
 
+    def _exchanges(self) -> Iterator[Timer]:
+        """Yield the usual sweep without halo exchange, and the exchange alone."""
+        field, apart = self._field, replace(self._field)
+        nothing = HaloExchange(field.devices, field.slabs, ())
+        vars(apart)["halo"] = lambda depth=1: nothing
+        sweep = next(self._algorithm.timed(apart, self._usual, self._generator))
+        yield replace(sweep, name=WITHOUT_EXCHANGE), self._moved(self._usual)
 
-def _observables(field: Field, names: Sequence[str]) -> Iterator[KernelTimer]:
-    """Yield those with these names, or all that return one record and do not take long."""
-    for timed in timed_observables():
-        if names and timed.name not in names:
-            continue
-        observable, kernel = timed.for_lattice(field.lattice), timed.main_kernel
-        registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
-        call = partial(_record, observable, field)
-        yield KernelTimer(timed.name, call, timed.links_moved, registers)
+        def exchange(sweeps: int) -> None:
+            for _ in range(sweeps):
+                for update_set in ACTIONS[defaults.ACTION].update_sets(field.lattice):
+                    field.halo().post(field.window(update_set.mu, update_set.parity))
+                    field.halo().wait()
+
+        yield TimedSweep(EXCHANGE, exchange), 4 * len(field.layouts) / field.lattice.t
+
+    def _observables(self) -> Iterator[Timer]:
+        """Yield those with the names, or all that return one record and do not take long."""
+        field, names = self._field, self._plan.updates
+        for timed in timed_observables():
+            if not names or timed.name in names:
+                kernel = timed.main_kernel
+                registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None
+                record = partial(_record, timed.for_lattice(field.lattice), field)
+                yield TimedSweep(timed.name, record, registers), timed.links_moved
+
+    def _with_generators(self, names: Sequence[str]) -> Iterator[Timer]:
+        """Yield the sweeps that draw numbers, with one generator at a time to save memory."""
+        for name in names:
+            title = f"{self._algorithm.name}, {name}"
+            if not _fits(self._field, GENERATORS[name].state_words):
+                self.left_out.append(f"{title}: its states do not fit into the free memory")
+                continue
+            random = Random.for_field(self._field, name, luxury=self._plan.luxury)
+            for part in self._algorithm.timed(self._field, self._usual, random):
+                if part.draws:
+                    yield replace(part, name=f"{part.name}, {name}"), self._moved(self._usual)
+            del random, part
+
+    def _other_algorithms(self) -> Iterator[Timer]:
+        """Yield the updates of other algorithms than the usual one."""
+        for name, algorithm in ALGORITHMS.items():
+            try:
+                if name != defaults.ALGORITHM:
+                    yield from self._updates(algorithm, self._usual)
+            except NoMemoryError:
+                if self._field.devices.processes.size > 1:  # the others would wait for this one
+                    raise
+                self.left_out.append(f"{name}: its fields do not fit into the free memory")
 
 
 def _record(observable: Observable, field: Field, times: int) -> None:
@@ -305,44 +316,6 @@ def _record(observable: Observable, field: Field, times: int) -> None:
     measure_repeatedly(recorder, field.devices, times)
 
 
-def _other_generators(
-    field: Field, beta: float, names: Sequence[str], luxury: int | None, left_out: list[str]
-) -> Iterator[KernelTimer]:
-    """Yield the sweeps that draw numbers, with other generators, one at a time to save memory.
-
-    Generators whose states do not fit into the free memory are appended to `left_out`.
-    """
-    usual, coupling = ALGORITHMS[defaults.ALGORITHM], Coupling.of(beta)
-    moved = _links_moved(field, coupling)
-    for name in names:
-        if not _fits(field, GENERATORS[name].state_words):
-            left_out.append(f"{usual.name}, {name}: its states do not fit into the free memory")
-            continue
-        random = Random.for_field(field, name, luxury=luxury)
-        for part in usual.timed(field, coupling, random):
-            if part.draws:
-                yield KernelTimer(f"{part.name}, {name}", part.call, moved, part.registers)
-        del random, part
-
-
-def _other_algorithms(
-    field: Field, coupling: Coupling, generator: Random, left_out: list[str]
-) -> Iterator[KernelTimer]:
-    """Yield the updates of other algorithms than the usual one.
-
-    Algorithms whose fields do not fit into the free memory are appended to `left_out`.
-    """
-    for name, algorithm in ALGORITHMS.items():
-        if name == defaults.ALGORITHM:
-            continue
-        try:
-            yield from _updates(field, coupling, generator, algorithm)
-        except NoMemoryError:
-            if field.devices.processes.size > 1:  # the others would wait for this one
-                raise
-            left_out.append(f"{name}: its fields do not fit into the free memory")
-
-
 def _fits(field: Field, words: int) -> bool:
     """Return whether `words` 32-bit words per site fit into the free memory of all devices."""
     slice_bytes = WORD_BYTES * words * field.lattice.slice_sites
@@ -352,14 +325,6 @@ def _fits(field: Field, words: int) -> bool:
         sizes, free = [sum(sizes)], free[:1]
     short = any(y > x for y, x in zip(sizes, free, strict=True))
     return not any(field.devices.processes.allgather(short))
-
-
-def _exchange(field: Field, sweeps: int) -> None:
-    """Carry out the halo exchanges of a number of sweeps."""
-    for _ in range(sweeps):
-        for update_set in ACTIONS[defaults.ACTION].update_sets(field.lattice):
-            field.halo().post(field.window(update_set.mu, update_set.parity))
-            field.halo().wait()
 
 
 WORTHWHILE = 0.99
@@ -390,7 +355,7 @@ def tune(
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION
     heatbath(field, beta, generator, sweeps=5)
-    slab = field.slabs[0]
+    slab, bench = field.slabs[0], Bench(field.devices, plan.group, lattice, seconds)
     acting = (*Coupling.of(beta, action).action.choices, norms_of(plan.precision))
     calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
         (
@@ -407,7 +372,7 @@ def tune(
             for choice in choices:
                 device.use(kernel, variant, choice)
                 field.prepared.clear()
-                time = seconds_of(field.devices, call, seconds)[0] / lattice.links
+                time = bench.timing(kernel.name, call, 1).seconds / lattice.links
                 faster = time < WORTHWHILE * least
                 if faster:
                     best, least = choice, time

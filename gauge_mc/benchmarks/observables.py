@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from gauge_mc import defaults
-from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
-from gauge_mc.errors import UnknownNameError
+from gauge_mc.benchmarks.kernels import THERMALISATION, refuse_others
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable
-from gauge_mc.quoting import shortened
-from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
@@ -31,7 +28,8 @@ STEP = 0.02
 KINDS: tuple[Mapping[str, Any], ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
 """Registries of everything that is timed."""
 
-Thing = TypeVar("Thing")
+SUFFIXES = ("", " smearing", " temporal links", " flow")
+"""What is said after a name of each kind."""
 
 
 @documented
@@ -58,14 +56,15 @@ class ObservablesTime(BenchResult):
     )
 
     @property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> list[Timing]:
         """The links per second, in 10^9; see `BenchResult`."""
-        kinds = (self.observables, self.smearings, self.temporal_links, self.flows)
-        return {
-            name: Rate(1 / self.ns_per_link(sweeps))
-            for kind in kinds
-            for name, sweeps in kind.items()
-        }
+        return [Timing(name, 1 / self.ns_per_link(x)) for name, _, x in self._sweeps()]
+
+    def _sweeps(self) -> Iterator[tuple[str, str, float]]:
+        """Yield the names with what is said after them, and the times in heatbath sweeps."""
+        kinds = self.observables, self.smearings, self.temporal_links, self.flows
+        for suffix, kind in zip(SUFFIXES, kinds, strict=True):
+            yield from ((name, suffix, sweeps) for name, sweeps in kind.items())
 
     def ns_per_link(self, sweeps: float) -> float:
         """Return a time in ns per link, given in heatbath sweeps."""
@@ -75,20 +74,45 @@ class ObservablesTime(BenchResult):
         """Return a time in overrelaxation sweeps, given in heatbath sweeps."""
         return self.heatbath_s * sweeps / self.overrelaxation_s
 
+    def report(self) -> list[Any]:
+        """Return lines and a table of the times."""
+        rows = [
+            (
+                name,
+                suffix,
+                *(
+                    f"{x:.{4 if x > 999 else 3}g}"
+                    for x in (self.ns_per_link(y), y, self.overrelaxations(y))
+                ),
+            )
+            for name, suffix, y in self._sweeps()
+        ]
+        columns = {"one measurement, iteration or step": "{0}{1}", "ns/link": "{2}"}
+        columns |= {"heatbath\nsweeps": "{3}", "overrelaxation\nsweeps": "{4}"}
+        first, second = (f"{1e3 * x:.4g} ms" for x in (self.heatbath_s, self.overrelaxation_s))
+        sweeps_take = f"a heatbath sweep takes {first}, an overrelaxation sweep {second}"
+        return [self.subject, sweeps_take, table_of(columns, rows)]
+
 
 def observables_time(
     bench: Bench, precision: str = defaults.PRECISION, names: Collection[str] = ()
 ) -> ObservablesTime:
     """Time observables, smearings, temporal links and flows on a thermal field."""
-    bench = bench.of(2 + sum(len(_named(names, kinds)) for kinds in KINDS))
+    chosen = [
+        {
+            x: thing
+            for x, thing in kind.items()
+            if (x in names if names else getattr(thing, "benched", True))
+        }
+        for kind in KINDS
+    ]
+    bench = bench.of(2 + sum(map(len, chosen)))
     lattice, group = bench.lattice, bench.group
     field = Field.hot(lattice, group, precision, bench.devices)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
-    bench.begin("heatbath")
-    sweep = bench.repeated(partial(heatbath, field, beta, generator))
-    bench.begin("overrelaxation")
-    reflection = bench.repeated(partial(overrelax, field))
+    sweep = bench.timing("heatbath", partial(heatbath, field, beta, generator), 1).seconds
+    reflection = bench.timing("overrelaxation", partial(overrelax, field), 1).seconds
 
     def measurement(kind: type[Observable]) -> Callable[[], object]:
         options = {**kind.bench_options, **({"smear": NO_SMEARING} if kind.smears else {})}
@@ -102,34 +126,22 @@ def observables_time(
         gradient_flow.start(field)
         return partial(gradient_flow.step, STEP)
 
-    def timed(things: Mapping[str, Any], make: Callable[[Any], Any], kind: str) -> dict[str, float]:
-        times = {}
-        for name, subject in _named(names, things).items():
-            bench.begin(f"{name}{kind}")
-            times[name] = bench.time(make(subject)) / sweep  # its buffers are freed then
-        return times
-
-    observables = timed(OBSERVABLES, measurement, "")
-    smearings = timed(SMEARINGS, lambda x: onto(x.from_options({})), "")
-    links = timed(TEMPORAL_LINKS, lambda x: onto(x()), " temporal links")
-    flows = timed(FLOWS, step, " flow")
-    about = (*bench.heading, precision, lattice.links)
-    return ObservablesTime(*about, sweep, reflection, observables, smearings, links, flows)
+    makers: tuple[Callable[[Any], Callable[[], object]], ...] = (
+        measurement,
+        lambda x: onto(x.from_options({})),
+        lambda x: onto(x()),
+        step,
+    )
+    times: list[dict[str, float]] = []
+    for things, maker, suffix in zip(chosen, makers, ("", "", *SUFFIXES[2:]), strict=True):
+        times.append({})
+        for name, thing in things.items():
+            bench.begin(f"{name}{suffix}")
+            times[-1][name] = bench.time(maker(thing)) / sweep  # its buffers are freed then
+    return ObservablesTime(*bench.heading, precision, lattice.links, sweep, reflection, *times)
 
 
 def check_names(names: Collection[str]) -> None:
     """Refuse names that neither an observable nor a smearing, temporal links or a flow has."""
-    valid = sorted({name for kinds in KINDS for name in kinds})
-    for name in names:
-        if name not in valid:
-            raise UnknownNameError(
-                f"--observables: There is no observable, smearing, kind of temporal links or flow "
-                f"'{shortened(name)}'{nearest(name, valid)}"
-            )
-
-
-def _named(names: Collection[str], kinds: Mapping[str, Thing]) -> dict[str, Thing]:
-    """Return the things of a kind that have one of the names; without names, the usual ones."""
-    if names:
-        return {name: kinds[name] for name in kinds if name in names}
-    return {name: kind for name, kind in kinds.items() if getattr(kind, "benched", True)}
+    complaint = "There is no observable, smearing, kind of temporal links or flow '{}'"
+    refuse_others(names, [x for kind in KINDS for x in kind], f"--observables: {complaint}")

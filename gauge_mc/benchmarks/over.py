@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from gauge_mc import defaults
-from gauge_mc.benchmarks.timing import BenchResult, Rate
+from gauge_mc.benchmarks.timing import BenchResult, Timing, table_of
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
@@ -173,27 +173,58 @@ class BenchSeries:
     title: str = result_field("What is compared.")
     results: list[BenchResult] = result_field("The benchmarks.")
 
+    def report(self) -> list[Any]:
+        """Return lines and a table of the rates."""
+
+        def text(rate: float | None, part: float | None) -> str:
+            share = f" ({part:.0%})" if part else ""
+            return "–" if rate is None else f"{rate:.4g}{share}"
+
+        rows = [(x.name, *map(text, x.rates, x.efficiencies)) for x in self.series]
+        columns = {value: f"{{{n}}}" for n, value in enumerate(self.values, 1)}
+        table = table_of({f"{self.unit}, by {self.axis}": "{0}"} | columns, rows)
+        note = f"in brackets: for each of the {self.axis}, relative to the first column"
+        return [self.title, table, *[note] * self._divided]
+
+    def draw(self, file: Path) -> None:
+        """Draw the rates along the axis."""
+        from gauge_mc.plots.figures.curves import RateCurve, draw_rates
+
+        def points(rates: Sequence[float | None]) -> list[tuple[float, float]]:
+            return [(x, rate) for x, rate in zip(self.numbers, rates, strict=True) if rate]
+
+        curves = []
+        for x in self.series:
+            label = ", ".join(word for word in x.name.split(", ") if word != x.storage)
+            curves.append(RateCurve(label, points(x.rates), points(x.limits), x.storage))
+        ticks = [*zip(self.numbers, self.values, strict=True)]
+        axes = AXES[self.axis], self.unit, ticks
+        draw_rates(curves, *axes, file, self.title, self._divided)
+
+    @property
+    def _divided(self) -> bool:
+        """Whether the devices or threads have rates of their own."""
+        return any(part for curve in self.series for part in curve.efficiencies)
+
 
 def bench_over(
     axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], BenchResult]
 ) -> BenchSeries:
     """Carry out a benchmark for every value of an axis."""
     results = [once(axis.changes(n, lattice)) for n in range(len(axis.values))]
-    rates = [result.rates for result in results]
+    rates = [{timing.name: timing for timing in result.rates} for result in results]
     if not all(rates):
         raise UsageError(
             "--over compares rates, which --end-to-end and others do not have; leave it out."
         )
-    names = dict.fromkeys(name for rate in rates for name in rate)
-    series = [_series(name, [rate.get(name) for rate in rates], axis) for name in names]
+    names = dict.fromkeys(name for timings in rates for name in timings)
+    series = [_series(name, [timings.get(name) for timings in rates], axis) for name in names]
     first = results[0]
-    fixed = [first.group.upper()]
-    if axis.name != "lattice":
-        fixed.append(f"{first.lattice}{f' for each of the {axis.name}' * axis.weak}")
-    title = f"{' '.join(fixed)} on {_counted(results[-1].device)}"
-    return BenchSeries(
-        axis.name, [*axis.values], [*axis.numbers], first.unit, series, title, results
-    )
+    extents = f" {first.lattice}{f' for each of the {axis.name}' * axis.weak}"
+    subject = f"{first.group.upper()}{extents * (axis.name != 'lattice')}"
+    title = f"{subject} on {_counted(results[-1].device)}"
+    along = axis.name, [*axis.values], [*axis.numbers]
+    return BenchSeries(*along, first.unit, series, title, results)
 
 
 def _counted(devices: str) -> str:
@@ -202,17 +233,13 @@ def _counted(devices: str) -> str:
     return " + ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
 
-def _series(name: str, rates: Sequence[Rate | None], axis: BenchAxis) -> RateSeries:
+def _series(name: str, timings: Sequence[Timing | None], axis: BenchAxis) -> RateSeries:
     """Return the rates of one thing."""
-    each = [
-        rate.value / number if rate and axis.name in SHARED else None
-        for rate, number in zip(rates, axis.numbers, strict=True)
-    ]
+    rates = [x.rate if x else None for x in timings]
+    limits = [x.bound if x else None for x in timings]
+    pairs = zip(rates, axis.numbers, strict=True)
+    each = [rate / n if rate and axis.name in SHARED else None for rate, n in pairs]
     first = next((x for x in each if x), None)
-    return RateSeries(
-        name,
-        next((rate.storage for rate in rates if rate), ""),
-        [rate.value if rate else None for rate in rates],
-        [rate.limit if rate else None for rate in rates],
-        [x / first if x and first else None for x in each],
-    )
+    efficiencies = [x / first if x and first else None for x in each]
+    storage = next((x.storage for x in timings if x), "")
+    return RateSeries(name, storage, rates, limits, efficiencies)

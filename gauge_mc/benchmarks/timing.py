@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from gauge_mc.devices.base import Copy, repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
@@ -19,6 +19,9 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 LEAST_SECONDS = 1.0
 """Minimum time in seconds over which the energy is measured.
@@ -92,6 +95,34 @@ WARM_UPS = 3
 """Number of untimed groups of repetitions, during which clock rates settle."""
 
 
+NO_ENERGY = EnergyUse(None, "")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How fast something is: the row of which all results, tables and figures are made."""
+
+    name: str
+    """What was timed."""
+    rate: float
+    """Its rate; see `BenchResult.unit`."""
+    share: float | None = None
+    """Rate divided by that with which a copy would move its bytes; None if these are unknown."""
+    storage: str = ""
+    """Precision of spinors, of which a benchmark times several, and which the name contains."""
+    seconds: float = math.nan
+    """Median time of one in seconds."""
+    spread: float = math.nan
+    """Difference between the longest and the shortest time, divided by the median."""
+    energy: EnergyUse = NO_ENERGY
+    """Energy of one, if it was measured."""
+
+    @property
+    def bound(self) -> float | None:
+        """The rate with which a copy would move its bytes."""
+        return self.share and self.rate / self.share
+
+
 @dataclass(frozen=True)
 class Bench:
     """Where things are timed, and for how long each."""
@@ -117,14 +148,26 @@ class Bench:
         """Tell what is timed next."""
         self.progress(name, self.total)
 
-    def copy(self) -> float:
-        """Return the bandwidth of a copy in single precision, in bytes/s."""
+    def copy(self, precision: str = "single") -> float:
+        """Return the bandwidth of a copy in bytes/s."""
         self.begin("copy")
-        return copy_bandwidth(self.devices, self.group, "single")
+        seconds = min(self.seconds, COPY_SECONDS)
+        return copy_bandwidth(self.devices, self.group, precision, seconds=seconds)
 
-    def repeated(self, call: Callable[[int], object]) -> float:
-        """Return the median time in seconds of one repetition of what a call does many times."""
-        return seconds_of(self.devices, call, self.seconds)[0]
+    def timing(
+        self,
+        name: str,
+        call: Callable[[int], object],
+        work: float,
+        least: float | None = None,
+        energy: bool = False,
+    ) -> Timing:
+        """Time what a call does many times, with the work of one and the least time for a copy."""
+        self.begin(name)
+        median, spread = seconds_of(self.devices, call, self.seconds)
+        used = energy_of(self.devices, call, self.seconds, median) if energy else NO_ENERGY
+        share = least and least / median
+        return Timing(name, work / median, share, "", median, spread / median, used)
 
     def time(self, *calls: Callable[[], object]) -> float:
         """Return the median time in seconds of some calls after each other."""
@@ -134,23 +177,12 @@ class Bench:
                 for call in calls:
                     call()
 
-        return self.repeated(repeat)
+        return seconds_of(self.devices, repeat, self.seconds)[0]
 
     @property
     def heading(self) -> tuple[str, str, str]:
         """Return the fields with which every result begins; see `BenchResult`."""
         return self.devices.name, self.group, str(self.lattice)
-
-
-class Rate(NamedTuple):
-    """How fast something is."""
-
-    value: float
-    """Its rate; see `BenchResult.unit`."""
-    limit: float | None = None
-    """The rate with which a copy would move its bytes; None if these are unknown."""
-    storage: str = ""
-    """Precision of spinors, of which a benchmark times several, and which the name contains."""
 
 
 @documented
@@ -169,9 +201,47 @@ class BenchResult:
     lattice: str = result_field("Extents of the lattice.")
 
     @property
-    def rates(self) -> dict[str, Rate]:
-        """The rates by name; empty if there are none that can be compared."""
-        return {}
+    def rates(self) -> list[Timing]:
+        """What can be compared; empty if nothing can."""
+        return []
+
+    @property
+    def subject(self) -> str:
+        """Group, lattice, precision and devices, for the first line."""
+        precision = getattr(self, "precision", None)
+        kind = f", {precision} precision" if precision else ""
+        return f"{self.group.upper()} {self.lattice}{kind} on {self.device}"
+
+    def report(self) -> list[Any]:
+        """Return lines and tables that show it."""
+        raise NotImplementedError
+
+
+def table_of(
+    columns: Mapping[str, str], rows: Iterable[Sequence[Any]], optional: Collection[str] = ()
+) -> Table:
+    """Return a table, given formats of the objects in a row by heading, such as ``{0.name}``.
+
+    Unknown numbers are dashes; optional columns without any number are left out.
+    """
+    from rich.table import Table
+
+    def text(form: str, row: Sequence[Any]) -> str:
+        try:
+            return form.format(*row)
+        except TypeError:  # None, which has no format of a number
+            return "–"
+
+    rows = [*rows]
+    cells = {heading: [text(form, row) for row in rows] for heading, form in columns.items()}
+    cells = {x: texts for x, texts in cells.items() if {*texts} != {"–"} or x not in optional}
+    table = Table()
+    for n, heading in enumerate(cells):  # names may be long, and numbers are never broken
+        justify: Literal["left", "right"] = "right" if n else "left"
+        table.add_column(heading, justify=justify, no_wrap=n > 0, overflow="fold")
+    for texts in zip(*cells.values(), strict=True):
+        table.add_row(*texts)
+    return table
 
 
 def seconds_of(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,17 +26,12 @@ from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.structured import json_with
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from gauge_mc.benchmarks.end_to_end import EndToEnd
-    from gauge_mc.benchmarks.hmc import HmcTime
-    from gauge_mc.benchmarks.kernels import Benchmark
-    from gauge_mc.benchmarks.observables import ObservablesTime
-    from gauge_mc.benchmarks.over import BenchSeries, RateSeries
+    from gauge_mc.benchmarks.over import BenchSeries
     from gauge_mc.benchmarks.timing import BenchResult
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
@@ -68,6 +64,26 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 """Differences from the options of runs."""
 
+TIMED: tuple[Iterable[str], ...] = (
+    *(ALGORITHMS[defaults.ALGORITHM].timed_sweeps, OBSERVABLES),
+    *(SMEARINGS, TEMPORAL_LINKS, FLOWS),
+)
+"""What can be named."""
+
+of_file = partial(o.option, metavar="FILE")
+
+FLAGS = dict(
+    observables="Time observables, smearings, temporal links and steps of gradient flows "
+    "instead, in units of sweeps: all, or those of the given NAMEs.",
+    end_to_end="Time whole runs instead: with measurements, with configurations in a temporary "
+    "folder here, in batches of small lattices, and from the command to the first update.",
+    hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
+    "force in units of a stage of a gradient flow.",
+    weak="With --over devices or threads: extend the lattice along t with their number.",
+    tune="First find the fastest launch bounds for this type of GPU.",
+)
+"""Options of this command that are on or off."""
+
 
 @prints(
     "gauge_mc.benchmarks.kernels:Benchmark",
@@ -77,7 +93,11 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.over:BenchSeries",
     *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(SETTINGS, CHANGES, kind_options())
+@with_settings(
+    SETTINGS,
+    CHANGES,
+    (*kind_options(), *(Option(name, bool, text, usual=False) for name, text in FLAGS.items())),
+)
 def bench(
     names: Annotated[
         list[str] | None,
@@ -85,44 +105,17 @@ def bench(
             "What is timed, instead of everything: updates and observables, such as heatbath and "
             "plaquette; with --observables also smearings, such as ape.",
             metavar="NAME",
-            choices=[
-                *ALGORITHMS[defaults.ALGORITHM].timed_sweeps,
-                *OBSERVABLES,
-                *SMEARINGS,
-                *TEMPORAL_LINKS,
-                *FLOWS,
-            ],
+            choices=[name for kind in TIMED for name in kind],
         ),
     ] = None,
     seconds: Annotated[
         float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
     ] = 1.0,
-    observables: Annotated[
-        bool,
-        o.option(
-            "Time observables, smearings, temporal links and steps of gradient flows instead, "
-            "in units of sweeps: all, or those of the given NAMEs.",
-            flag="--observables",
-        ),
-    ] = False,
-    end_to_end: Annotated[
-        bool,
-        o.option(
-            "Time whole runs instead: with measurements, with configurations in a temporary "
-            "folder here, in batches of small lattices, and from the command to the first update.",
-            flag="--end-to-end",
-        ),
-    ] = False,
-    hmc: Annotated[
-        bool,
-        o.option(
-            "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
-            "force in units of a stage of a gradient flow.",
-            flag="--hmc",
-        ),
-    ] = False,
+    observables: bool | None = None,
+    end_to_end: bool | None = None,
+    hmc: bool | None = None,
     card: Annotated[
-        Path | None, o.option("With --hmc: time the trajectories of this run card.", metavar="FILE")
+        Path | None, of_file("With --hmc: time the trajectories of this run card.")
     ] = None,
     chains: Annotated[
         int | None,
@@ -140,26 +133,15 @@ def bench(
             metavar="OPTION=VALUE,...",
         ),
     ] = None,
-    weak: Annotated[
-        bool,
-        o.option(
-            "With --over devices or threads: extend the lattice along t with their number.",
-            flag="--weak",
-        ),
-    ] = False,
+    weak: bool | None = None,
     plot: Annotated[
-        Path | None, o.option("With --over: draw the rates, as PDF, PNG or SVG.", metavar="FILE")
+        Path | None, of_file("With --over: draw the rates, as PDF, PNG or SVG.")
     ] = None,
-    tune: Annotated[
-        bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
-    ] = False,
+    tune: bool | None = None,
     json: o.Json = False,
-    save: Annotated[
-        Path | None, o.option("Also write the JSON object to a file.", metavar="FILE")
-    ] = None,
+    save: Annotated[Path | None, of_file("Also write the JSON object to a file.")] = None,
     compare: Annotated[
-        Path | None,
-        o.option("Show ratios to the times in a file written by --save.", metavar="FILE"),
+        Path | None, of_file("Show ratios to the times in a file written by --save.")
     ] = None,
     **settings: Any,
 ) -> None:
@@ -189,20 +171,18 @@ def bench(
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    timed, updates = (names or True, None) if observables else (False, names)
-    selection: dict[str, Any] = dict(
-        seconds=seconds, observables=timed, updates=updates, chains=chains
-    )
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
+    timed, updates = (names or True, None) if observables else (False, names)
+    what = dict(observables=timed, updates=updates, end_to_end=end_to_end, chains=chains)
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
         run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values(values | selection | dict(end_to_end=end_to_end, hmc=run))
+        return BenchPlan.from_values(dict(values, **what, seconds=seconds, hmc=run))
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
-    axis = BenchAxis.parse(over, weak) if over else None
+    axis = BenchAxis.parse(over, bool(weak)) if over else None
     before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)
@@ -227,7 +207,7 @@ def bench(
     if not root:
         return
     if plot and isinstance(result, BenchSeries):
-        _draw(result, plot)
+        result.draw(plot)
     values = asdict(result)
     if save:
         write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
@@ -276,173 +256,13 @@ def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Latt
 def _show(
     result: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
 ) -> None:
-    """Print the results of a benchmark."""
+    """Print what shows a result, with ratios to earlier times of updates."""
     from gauge_mc.benchmarks.kernels import Benchmark
 
     if isinstance(result, Benchmark):
-        _show_updates(result, before, console)
+        for part in result.report(before):
+            console.print(part, soft_wrap=isinstance(part, str))
         return
-    reports: dict[str, Callable[[Any], list[Any]]]
-    reports = {kind: x.report for x in BENCH_KINDS.values() for kind in x.results}
-    reports |= {
-        "gauge_mc.benchmarks.end_to_end:EndToEnd": _whole_runs,
-        "gauge_mc.benchmarks.hmc:HmcTime": _trajectory,
-        "gauge_mc.benchmarks.observables:ObservablesTime": _observables,
-        "gauge_mc.benchmarks.over:BenchSeries": _rates,
-    }
-    report = reports[f"{type(result).__module__}:{type(result).__name__}"]
-    console.print(*report(result), sep="\n")
-
-
-def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console: Console) -> None:
-    """Print the times of the updates."""
-    lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} per register"
-    console.print(
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision, {result.random} "
-        f"on {result.device}, {lanes}; copy {result.copy_gb_per_s:.4g} GB/s",
-        soft_wrap=True,
-    )
-    console.print(_table(result, before))
-    for name, ratio in result.ratios.items():
-        console.print(f"{name}: {ratio:.3g} times {name.partition(', ')[0]}")
-    if result.hidden is not None:
-        console.print(f"{result.hidden:.0%} of the halo exchange is hidden behind the heatbath")
-    for line in result.left_out:
-        console.print(line)
-    if all(kernel.nj_per_link is None for kernel in result.kernels):
-        console.print(f"energy: not available, {result.energy_source}", soft_wrap=True)
-    else:
-        console.print(f"energy: counters of {result.energy_source}")
-
-
-def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
-    columns = ["ns/link", "±", "Mlink/s", "B/link", "roofline"]
-    registers = any(kernel.registers is not None for kernel in result.kernels)
-    energies = any(kernel.nj_per_link is not None for kernel in result.kernels)
-    columns += ["nJ/link"] * energies
-    columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
-    # The name of an observable may be long.
-    table = _empty_table("kernel", columns, unbroken=True, overflow="fold")
-    for kernel in result.kernels:
-        row: list[Any] = [
-            kernel.name,
-            f"{kernel.ns_per_link:.4g}",
-            f"{kernel.spread / 2:.0%}",
-            f"{kernel.links_per_s / 1e6:.0f}",
-            "–" if kernel.bytes_per_link is None else f"{kernel.bytes_per_link:g}",
-            "–" if kernel.roofline is None else f"{kernel.roofline:.0%}",
-        ]
-        if energies:
-            row.append("–" if kernel.nj_per_link is None else f"{kernel.nj_per_link:.3g}")
-        counts = (kernel.registers, kernel.spilled)
-        row += ["–" if count is None else str(count) for count in counts] * registers
-        if before is not None:
-            old = before.get(kernel.name)
-            row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
-        table.add_row(*row)
-    return table
-
-
-def _empty_table(first: str, headings: Iterable[str], unbroken: bool = False, **look: Any) -> Table:
-    """Return a table without rows, of a column with a look and of columns with numbers."""
-    from rich.table import Column, Table
-
-    numbers = (Column(heading, justify="right", no_wrap=unbroken) for heading in headings)
-    return Table(Column(first, **look), *numbers)
-
-
-def _rates(rates: BenchSeries) -> list[Any]:
-    table = _empty_table(f"{rates.unit}, by {rates.axis}", rates.values, unbroken=True)
-    for curve in rates.series:
-        cells = [
-            ("–" if rate is None else f"{rate:.4g}") + (f" ({part:.0%})" if part else "")
-            for rate, part in zip(curve.rates, curve.efficiencies, strict=True)
-        ]
-        table.add_row(curve.name, *cells)
-    several = any(part for series in rates.series for part in series.efficiencies)
-    note = [f"in brackets: for each of the {rates.axis}, relative to the first column"]
-    return [rates.title, table, *note * several]
-
-
-def _draw(rates: BenchSeries, file: Path) -> None:
-    """Draw the rates along an axis."""
-    from gauge_mc.benchmarks.over import AXES
-    from gauge_mc.plots.figures.curves import RateCurve, draw_rates
-
-    def points(values: Sequence[float | None]) -> list[tuple[float, float]]:
-        return [(x, value) for x, value in zip(rates.numbers, values, strict=True) if value]
-
-    def curve(series: RateSeries) -> RateCurve:
-        words = [word for word in series.name.split(", ") if word != series.storage]
-        return RateCurve(
-            ", ".join(words), points(series.rates), points(series.limits), series.storage
-        )
-
-    curves = [curve(series) for series in rates.series]
-    ticks = [*zip(rates.numbers, rates.values, strict=True)]
-    divided = any(part for series in rates.series for part in series.efficiencies)
-    draw_rates(curves, AXES[rates.axis], rates.unit, ticks, file, rates.title, divided)
-
-
-def _whole_runs(result: EndToEnd) -> list[Any]:
-    from rich.filesize import decimal
-
-    headings = ("rate or time", "share")
-    table = _empty_table("what a user waits for", headings, unbroken=True, no_wrap=True)
-    table.add_column("of", no_wrap=True)
-    for line in result.lines:
-        share = "" if line.share is None else f"{line.share:.0%}"
-        table.add_row(line.name, f"{line.value:.3g} {line.unit}", share, line.bound)
-    subject = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    return [f"{subject}; a configuration has {decimal(result.config_bytes)}", table]
-
-
-def _observables(result: ObservablesTime) -> list[Any]:
-    headings = ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps")
-    table = _empty_table("one measurement, iteration or step", headings)
-    rows = {
-        **result.observables,
-        **{f"{name} smearing": sweeps for name, sweeps in result.smearings.items()},
-        **{f"{name} temporal links": sweeps for name, sweeps in result.temporal_links.items()},
-        **{f"{name} flow": sweeps for name, sweeps in result.flows.items()},
-    }
-    for name, sweeps in rows.items():
-        values = (result.ns_per_link(sweeps), sweeps, result.overrelaxations(sweeps))
-        table.add_row(name, *(f"{value:.{4 if value > 999 else 3}g}" for value in values))
-    subject = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    times = [f"{1e3 * x:.4g} ms" for x in (result.heatbath_s, result.overrelaxation_s)]
-    sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
-    return [subject, sweeps_take, table]
-
-
-def _trajectory(result: HmcTime) -> list[Any]:
-    headings = ("number", "ms each", "ns/link", "iterations", "share")
-    table = _empty_table("part of a trajectory", headings, no_wrap=True)
-    for part in result.parts:
-        each = result.ns_per_link(part.seconds, part.chains)
-        times = (f"{1e3 * part.seconds:.4g}", f"{each:.4g}")
-        count = str(part.iterations) if part.iterations else ""
-        table.add_row(part.name, str(part.calls), *times, count, f"{part.share:.1%}")
-    where = (
-        f"{result.group.upper()} {result.lattice}, {result.precision} precision on {result.device}"
-    )
-    several = result.chains > 1
-    chains = f", {result.chains} chains" if several else ""
-    stage = (
-        f"gauge force and drift take {result.ratio:.3g} times a stage of the {result.flow} flow "
-        f"({result.ns_per_link(result.flow_stage_s):.4g} ns/link)"
-    )
-    every = f" of every chain takes {result.trajectory_s:.4g} s, {result.chain_s:.4g} s for each"
-    summary = "a trajectory" + (every if several else f" takes {result.trajectory_s:.4g} s")
-    summary += f"; forces and solvers, each timed alone, take {result.inside:.1%} of that"
-    energy = f"energy: not available, {result.energy_source}"
-    if result.joules is not None:
-        energy = (
-            f"energy: {result.joules / result.chains:.4g} J per trajectory, {result.per_kwh:.4g} "
-            f"trajectories per kWh; counters of {result.energy_source}"
-        )
-    return [where, f"{result.action}, {result.algorithm}{chains}", table, stage, summary, energy]
+    kinds = {name: kind for kind in BENCH_KINDS.values() for name in kind.results}
+    kind = kinds.get(f"{type(result).__module__}:{type(result).__name__}")
+    console.print(*(kind.report(result) if kind else result.report()), sep="\n")

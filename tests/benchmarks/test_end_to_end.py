@@ -46,10 +46,3 @@ def test_the_table_names_the_bounds(monkeypatch):
     rows = {line.split("│")[1].strip(): line for line in shown.splitlines() if "│" in line}
     assert re.search(r"\d+% │ sweeps", rows["run that measures every update"])
     assert re.search(r"\d+% │ disk", rows["its files, every 10 updates"])
-
-
-def test_several_devices_are_refused():
-    words = [*TINY[:2], "--threads", "2", "--devices", "cpu:2", *TINY[4:]]
-    shown, code = call("bench", "--end-to-end", *words)
-    assert code == 2
-    assert "times one device and one process" in shown

@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.benchmarks import over
 from gauge_mc.benchmarks.over import BenchAxis, bench_over
-from gauge_mc.benchmarks.timing import BenchResult, Rate, neighbour_bandwidth
+from gauge_mc.benchmarks.timing import BenchResult, Timing, neighbour_bandwidth
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -21,80 +21,59 @@ TINY = ("--seconds", "0.05", "--backend", "cpu", "--threads", "1")
 
 
 @dataclass(frozen=True)
-class Made(BenchResult):
+class Rates(BenchResult):
     """A result with given rates."""
 
-    found: dict
+    timings: list
 
     @property
     def rates(self):
-        return self.found
+        return self.timings
 
 
 def along(axis, *rates):
-    given = []
+    """Compare benchmarks with given rates, and return the options of each too."""
+    options = []
 
     def once(changes):
-        given.append(changes)
-        return Made("a device", "su3", str(LATTICE), rates[len(given) - 1])
+        options.append(changes)
+        timings = [Timing(name, rate, share) for name, rate, share in rates[len(options) - 1]]
+        return Rates("a device", "su3", str(LATTICE), timings)
 
-    return bench_over(axis, LATTICE, once), given
+    return bench_over(axis, LATTICE, once), options
 
 
 def test_rates_are_compared_for_each_device():
-    rates = [{"a": Rate(3.0, 6.0)}, {"a": Rate(5.0), "b": Rate(1.0)}, {"a": Rate(9.0)}]
-    found, given = along(BenchAxis.parse("devices=1, 2,cpu:4"), *rates)
-    assert given == [{"devices": "1"}, {"devices": "2"}, {"devices": "cpu:4"}]
-    a, b = found.series
+    rates = [("a", 3.0, 0.5)], [("a", 5.0, None), ("b", 1.0, None)], [("a", 9.0, None)]
+    series, options = along(BenchAxis.parse("devices=1, 2,cpu:4"), *rates)
+    assert options == [{"devices": "1"}, {"devices": "2"}, {"devices": "cpu:4"}]
+    a, b = series.series
     assert (a.rates, a.limits) == ([3.0, 5.0, 9.0], [6.0, None, None])
     assert a.efficiencies == pytest.approx([1, 5 / 6, 3 / 4])
     assert (b.rates, b.efficiencies) == ([None, 1.0, None], [None, 1.0, None])
-    assert (found.numbers, found.unit) == ([1.0, 2.0, 4.0], "Glink/s")
+    assert (series.numbers, series.unit) == ([1.0, 2.0, 4.0], "Glink/s")
 
 
 def test_a_weak_axis_extends_the_lattice():
-    _, given = along(BenchAxis.parse("threads=1,3", weak=True), *[{"a": Rate(1.0)}] * 2)
+    _, options = along(BenchAxis.parse("threads=1,3", weak=True), *[[("a", 1.0, None)]] * 2)
     lattices = [Lattice(4, 4, 6, 8), Lattice(4, 4, 6, 24)]
-    assert [one["lattice"] for one in given] == lattices
-    assert [one["threads"] for one in given] == [1, 3]
+    assert [x["lattice"] for x in options] == lattices
+    assert [x["threads"] for x in options] == [1, 3]
 
 
 def test_lattices_and_precisions_have_no_efficiency():
-    found, given = along(BenchAxis.parse("lattice=4x4x4x4,8"), *[{"a": Rate(1.0)}] * 2)
-    assert [one["lattice"].sites for one in given] == found.numbers == [256, 4096]
-    assert found.series[0].efficiencies == [None, None]
-    found, given = along(BenchAxis.parse("precision=single,double"), *[{"a": Rate(1.0)}] * 2)
-    assert given == [{"precision": "single"}, {"precision": "double"}]
-    assert found.numbers == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("--over devices", "--over must be lattice, devices, threads or precision with values"),
-        ("--over beta=1,2", "--over must be lattice, devices, threads or precision with values"),
-        ("--over threads=1,1", "must have different values"),
-        ("--over threads=1,two", "takes numbers, as in threads=1,2,4"),
-        ("--over threads=0", "takes numbers, as in threads=1,2,4"),
-        ("--over lattice=3x4x4x4", "The extent in x is 3"),
-        ("--over lattice=4,8 --weak", "--weak is for --over devices or threads"),
-        ("--weak", "--weak and --plot are for --over"),
-        ("--plot a.png", "--weak and --plot are for --over"),
-        ("--over threads=1,2 --plot a.txt", "a.txt"),
-        ("--over threads=1,2 --tune", "leave out --tune and --compare"),
-        ("heatbath --end-to-end", "leave out --end-to-end"),
-        ("heatbad", "did you mean 'heatbath'"),
-    ],
-)
-def test_bad_input_ends_in_one_sentence(arguments, words):
-    said, code = call("bench", "--lattice", "4x4x4x4", *arguments.split())
-    assert (code, said.count("\n")) == (2, 1), said
-    assert words in said
+    rates = [[("a", 1.0, None)]] * 2
+    series, options = along(BenchAxis.parse("lattice=4x4x4x4,8"), *rates)
+    assert [x["lattice"].sites for x in options] == series.numbers == [256, 4096]
+    assert series.series[0].efficiencies == [None, None]
+    series, options = along(BenchAxis.parse("precision=single,double"), *rates)
+    assert options == [{"precision": "single"}, {"precision": "double"}]
+    assert series.numbers == [0, 1]
 
 
 def test_rates_of_a_benchmark_without_any_are_refused():
     with pytest.raises(UsageError, match="--end-to-end and others do not have"):
-        along(BenchAxis.parse("threads=1"), {})
+        along(BenchAxis.parse("threads=1"), [])
 
 
 def test_one_device_has_no_neighbour():

@@ -16,13 +16,6 @@ from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.sweep import norms_of
-from tests.calls import call
-
-
-def test_a_cpu_cannot_be_tuned():
-    said, code = call("bench", "--backend", "cpu", "--tune", "--lattice", "4x4x4x4")
-    assert code == 2
-    assert "--tune works only on a GPU" in said
 
 
 @pytest.mark.gpu

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.extensions.quarks.benchmarks.kinds import ChiralTime
+from gauge_mc.extensions.quarks.benchmarks.chiral import ChiralTime
 from gauge_mc.extensions.quarks.benchmarks.operators import OperatorTime, QuarksTime
 from tests.extensions.quarks import test_crossover
 from tests.extensions.quarks.condensate.fits.test_condensate import write_condensates
@@ -37,7 +37,7 @@ CALLS = {
 BENCHMARKS = {
     "gauge_mc.extensions.quarks.benchmarks.operators.quarks_time": QuarksTime,
     "gauge_mc.extensions.quarks.benchmarks.operators.operator_time": OperatorTime,
-    "gauge_mc.extensions.quarks.benchmarks.kinds.chiral_time": ChiralTime,
+    "gauge_mc.extensions.quarks.benchmarks.chiral.chiral_time": ChiralTime,
 }
 """Functions that time kernels, and the classes of their results."""
 

@@ -11,7 +11,8 @@ from functools import partial
 from itertools import product
 from typing import Any, Self, cast
 
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
+from gauge_mc.benchmarks import BenchKind
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -74,24 +75,39 @@ class HopTime:
 
 @documented
 @dataclass(frozen=True)
-class QuarksTime(BenchResult):
-    """Times of the hopping term."""
+class QuarksResult(BenchResult):
+    """Times of what consists of hopping terms."""
 
     unit = "TFLOP/s"
     copy_gb_per_s: float = result_field(
         "Bandwidth of a large copy on all devices together in GB/s, read and written."
     )
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
+
+
+@documented
+@dataclass(frozen=True)
+class QuarksTime(QuarksResult):
+    """Times of the hopping term."""
+
     hops: list[HopTime] = result_field(
         "Times of the hopping term, by type of storage and number of vectors."
     )
 
     @property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> list[Timing]:
         """The operations per second; see `BenchResult`."""
-        kinds = [(hop.storage, f"{hop.reals} reals", f"vectors {hop.vectors}") for hop in self.hops]
-        rates = [Rate(hop.tflops, hop.tflops / hop.share, hop.storage) for hop in self.hops]
-        return {", ".join(kind): rate for kind, rate in zip(kinds, rates, strict=True)}
+        name = "{0.storage}, {0.reals} reals, vectors {0.vectors}".format
+        return [Timing(name(hop), hop.tflops, hop.share, hop.storage) for hop in self.hops]
+
+    def report(self) -> list[Any]:
+        """Return a line and a table."""
+        columns = {"spinors and links": "{0.storage}", "reals\nper link": "{0.reals}"}
+        columns |= {"vectors": "{0.vectors}", "TFLOP/s": "{0.tflops:.3g}"}
+        columns |= {"GB/s": "{0.gb_per_s:.4g}", "of a copy": "{0.share:.0%}"}
+        columns |= {"regs": "{0.registers:d}", "spill": "{0.spilled:d}"}
+        title = f"hopping term on one parity, {self.subject}; copy {self.copy_gb_per_s:.4g} GB/s"
+        return [title, table_of(columns, zip(self.hops), ("regs", "spill"))]
 
 
 def flops_per_site(colours: int) -> int:
@@ -274,138 +290,187 @@ class OperatorParts:
 
 @documented
 @dataclass(frozen=True)
-class OperatorTime(BenchResult):
+class OperatorTime(QuarksResult):
     """Times of a Dirac operator and of solvers."""
 
-    unit = "TFLOP/s"
     operator: str = result_field("The operator with its parameters.")
     fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
     reals: int = result_field("Stored reals per link.")
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
-    flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
     columns: int = result_field("Columns of a propagator, one for each spin and colour.")
     parts: list[OperatorParts] = result_field("Times by type of storage.")
 
     @property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> list[Timing]:
         """The operations per second of hopping terms; see `BenchResult`."""
-        measured = {}
+        rates = []
         for part in self.parts:
-            speeds: dict[str, tuple[float | None, float | None]] = {
-                "hopping term": (part.hop_tflops, part.hop_tflops / part.share),
-                "operator": (part.operator_tflops, None),
+            speeds: list[tuple[str, float | None, float | None]] = [
+                ("hopping term", part.hop_tflops, part.share),
+                ("operator", part.operator_tflops, None),
+            ]
+            for x in part.solvers:
+                together = f"{x.solver} of {self.columns} vectors"
+                speeds += [(x.solver, x.tflops, None), (together, x.together_tflops, None)]
+            rates += [
+                Timing(f"{name}, {part.storage}", rate, share, part.storage)
+                for name, rate, share in speeds
+                if rate
+            ]
+        return rates
+
+    def report(self) -> list[Any]:
+        """Return a line and a table, with a column for each type of storage."""
+        parts = self.parts
+        rows = {
+            "hopping term, TFLOP/s": [f"{x.hop_tflops:.3g}" for x in parts],
+            "in units of Wilson's": [f"{x.hop_tflops / x.wilson_tflops:.3g}" for x in parts],
+            "bytes per site": [f"{x.bytes_per_site:g}" for x in parts],
+            "GB/s": [f"{x.gb_per_s:.4g}" for x in parts],
+            "of a copy": [f"{x.share:.0%}" for x in parts],
+            "operator, ms": [f"{1e3 * x.operator_s:.4g}" for x in parts],
+            "besides hopping terms": [f"{x.rest:.0%}" for x in parts],
+            "operator, TFLOP/s": [f"{x.operator_tflops:.3g}" for x in parts],
+        }
+        for solvers in zip(*(part.solvers for part in parts), strict=True):
+            name, times = solvers[0].solver, [f"{1e3 * x.iteration_s:.4g}" for x in solvers]
+            rows |= {
+                f"iteration of {name}, ms": times,
+                f"{name}: operators in it": [f"{x.operators:.0%}" for x in solvers],
+                f"{name}: launches": [str(x.launches or "–") for x in solvers],
+                f"{name}: MB moved": [f"{x.iteration_bytes / 1e6:.4g}" for x in solvers],
+                f"{name}: GB/s": [f"{x.gb_per_s:.4g}" for x in solvers],
+                f"{name}: TFLOP/s": [f"{x.tflops:.3g}" for x in solvers],
             }
-            for solver in part.solvers:
-                speeds[solver.solver] = solver.tflops, None
-                speeds[f"{solver.solver} of {self.columns} vectors"] = solver.together_tflops, None
-            for name, (value, limit) in speeds.items():
-                if value:
-                    measured[f"{name}, {part.storage}"] = Rate(value, limit, part.storage)
-        return measured
+            if all(x.together_tflops for x in solvers):
+                together = [f"{x.together_tflops:.3g}" for x in solvers]
+                rows[f"{name}: TFLOP/s of {self.columns} vectors"] = together
+        columns = {part.storage: f"{{{n}}}" for n, part in enumerate(parts, 1)}
+        table = table_of({"": "{0}"} | columns, [(name, *row) for name, row in rows.items()])
+        return [f"{self.operator}: {self.subject}; copy {self.copy_gb_per_s:.4g} GB/s", table]
 
 
-def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
+def operator_time(bench: Bench, timed: TimedOperator) -> OperatorTime:
     """Time a Dirac operator and solvers with all types of storage.
 
     Links are random, since times do not depend on them.
     """
-    bench = bench.of(1 + len(STORAGES))
-    copy = bench.copy()
-    field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
-    dirac = operator.made(field)
-    sources = _source(dirac, 1), _columns(dirac)
-    parts = []
-    for storage in STORAGES.values():
-        bench.begin(f"{operator.operator}, {storage.name} precision")
-        parts.append(_parts(bench, dirac, operator, storage, copy, sources))
-    group, form = field.group, (operator.description, dirac.fifth or 1, field.group.components)
+    timer = OperatorTimer(bench.of(1 + len(STORAGES)), timed)
+    parts = [timer.parts(storage) for storage in STORAGES.values()]
+    group, fifth, copy = timer.field.group, timer.dirac.fifth or 1, timer.copy / 1e9
     flops, columns = flops_per_site(group.colours), SPINS * group.colours
-    return OperatorTime(*bench.heading, *form, copy / 1e9, flops, columns, parts)
+    form = timed.description, fifth, group.components
+    return OperatorTime(*bench.heading, copy, flops, *form, columns, parts)
 
 
-def _parts(
-    bench: Bench,
-    operator: DiracOperator,
-    timed: TimedOperator,
-    storage: Storage,
-    copy: float,
-    sources: tuple[SpinorField, SpinorField | None],
-) -> OperatorParts:
-    """Return the times in one type of storage."""
-    field, extent = operator.field, operator.fifth or 1
-    flops, sites = flops_per_site(field.group.colours), field.lattice.sites / 2
-    spinor = storage.bytes(2 * SPINS * field.group.colours)
-    links = 8 * storage.unit_bytes(field.group.components)
+class OperatorTimer:
+    """What times an operator and solvers for it on random links."""
 
-    def hop_seconds(dirac: DiracOperator) -> float:
-        source = SpinorField.empty(field, storage.name, 1, ODD, dirac.fifth)
-        return bench.time(
-            dirac.prepared(storage.name).prepare_term(source.like(parity=0), source, 0)
-        )
+    def __init__(self, bench: Bench, timed: TimedOperator) -> None:
+        self.bench, self.timed, self.copy = bench, timed, bench.copy()
+        self.field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
+        self.dirac = timed.made(self.field)
+        self._extent, self._sites = self.dirac.fifth or 1, self.field.lattice.sites / 2
+        self._tera = self._sites * flops_per_site(self.field.group.colours) / 1e12
+        self._single, self._columns = self.source(1), self.columns()
 
-    hop_s, plain = hop_seconds(operator), DiracOperator(field, KAPPA)
-    wilson_s = hop_seconds(plain)
-    plain.release()
-    seconds = _applications(bench, operator, storage)
-    operator_s = seconds[True, False]
-    moved = links / extent + 2 * spinor
-    rate = sites * extent / hop_s
-    hop = rate * flops / 1e12, rate * moved / 1e9, moved, rate * moved / copy
-    wilson, rest = sites * flops / wilson_s / 1e12, max(0.0, 1 - 2 * hop_s / operator_s)
-    tflops = 2 * sites * extent * flops / operator_s / 1e12
-    timing = storage, sources, seconds
-    solvers = [_iteration(bench, operator, timed, kind, *timing) for kind in SOLVERS.values()]
-    return OperatorParts(storage.name, *hop, wilson, hop_s, operator_s, rest, tflops, solvers)
+    def source(self, vectors: int) -> SpinorField:
+        """Return random vectors; see `SpinorField.put_equal_slices`."""
+        source = SpinorField.empty(self.field, count=vectors, fifth=self.dirac.fifth)
+        source.put_equal_slices()
+        return source
 
+    def columns(self) -> SpinorField | None:
+        """Return the sources of all columns of a propagator, if there is memory to solve them."""
+        devices, vectors = self.field.devices, SPINS * self.field.group.colours
+        spinors = SOLVER_FIELDS * vectors * self.field.lattice.sites // 2
+        required = spinors * storage_of("double").bytes(2 * vectors)
+        free = [device.free_bytes() for device in devices.devices]
+        shared = devices.devices[0].in_host_memory
+        available = free[0] if shared else sum(free) * devices.processes.size
+        return None if self.dirac.fifth or required > available else self.source(vectors)
 
-def _applications(
-    bench: Bench, operator: DiracOperator, storage: Storage
-) -> dict[tuple[bool, bool], float]:
-    """Return the times of the operators on the even sites that solvers apply, in seconds.
+    def parts(self, storage: Storage) -> OperatorParts:
+        """Return the times in one type of storage."""
+        self.bench.begin(f"{self.timed.operator}, {storage.name} precision")
+        hop_s, plain = self._hop_seconds(self.dirac, storage), DiracOperator(self.field, KAPPA)
+        wilson_s = self._hop_seconds(plain, storage)
+        plain.release()
+        seconds = self._applications(storage)
+        operator_s, tera = seconds[True, False], self._extent * self._tera
+        bytes_per_site = self._links(storage) / self._extent + 2 * self._spinor(storage)
+        speed = self._sites * self._extent * bytes_per_site / hop_s
+        rates = tera / hop_s, speed / 1e9, bytes_per_site, speed / self.copy
+        rest, tflops = max(0.0, 1 - 2 * hop_s / operator_s), 2 * tera / operator_s
+        times = self._tera / wilson_s, hop_s, operator_s, rest, tflops
+        solvers = [self._iteration(kind, storage, seconds) for kind in SOLVERS.values()]
+        return OperatorParts(storage.name, *rates, *times, solvers)
 
-    They are those for solvers that use the adjoint and for others, and whether it is the adjoint.
-    """
-    source = SpinorField.empty(operator.field, storage.name, 1, EVEN, operator.fifth)
-    target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
-    applications = {}
-    for uses, dagger in [(True, False), *((x, x) for x in sorted(adjoint))]:
-        reduced = operator.reduced(uses, storage.name)
-        applications[uses, dagger] = bench.time(reduced.apply(target, source, dagger))
-    return applications
+    def _spinor(self, storage: Storage) -> float:
+        """Return the bytes of a spinor."""
+        return storage.bytes(2 * SPINS * self.field.group.colours)
 
+    def _links(self, storage: Storage) -> float:
+        """Return the bytes of the links of a site that a hopping term reads."""
+        return 8 * storage.unit_bytes(self.field.group.components)
 
-def _iteration(
-    bench: Bench,
-    operator: DiracOperator,
-    timed: TimedOperator,
-    kind: type[Solver],
-    storage: Storage,
-    sources: tuple[SpinorField, SpinorField | None],
-    applications: Mapping[tuple[bool, bool], float],
-) -> IterationTime:
-    """Return the time of an iteration of a solver in one type of storage.
+    def _hop_seconds(self, dirac: DiracOperator, storage: Storage) -> float:
+        source = SpinorField.empty(self.field, storage.name, 1, ODD, dirac.fifth)
+        term = dirac.prepared(storage.name).prepare_term(source.like(parity=0), source, 0)
+        return self.bench.time(term)
 
-    `applications` are the times of the operators; see `_applications`.
-    """
-    field, (source, columns) = operator.field, sources
-    flops = 4 * field.lattice.sites / 2 * flops_per_site(field.group.colours)
-    reduced = operator.reduced(kind.uses_adjoint, storage.name)
-    both_s = sum(applications[kind.uses_adjoint, x] for x in (False, kind.uses_adjoint))
-    iteration_s = _iteration_seconds(kind, operator, storage.name, source, bench.seconds)
-    together_s = together = None
-    if columns is not None:
-        together_s = _iteration_seconds(kind, operator, storage.name, columns, bench.seconds)
-        together = columns.count * flops / together_s / 1e12
-    extent, spinor = operator.fifth or 1, storage.bytes(2 * SPINS * field.group.colours)
-    vectors = 2 * reduced.vectors_moved + kind.vectors_moved
-    links = 4 * 8 * storage.unit_bytes(field.group.components)
-    moved = field.lattice.sites / 2 * (extent * vectors * spinor + links)
-    launches = launches_per_iteration(kind, timed, field, storage.name)
-    times = kind.name, iteration_s, both_s / iteration_s, launches
-    rates = moved, moved / iteration_s / 1e9, extent * flops / iteration_s / 1e12
-    return IterationTime(*times, *rates, together_s, together)
+    def _applications(self, storage: Storage) -> dict[tuple[bool, bool], float]:
+        """Return the times of the operators on the even sites that solvers apply, in seconds.
+
+        They are those for solvers that use the adjoint and for others, and whether it is the
+        adjoint.
+        """
+        source = SpinorField.empty(self.field, storage.name, 1, EVEN, self.dirac.fifth)
+        target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
+        applications = {}
+        for uses, dagger in [(True, False), *((x, x) for x in sorted(adjoint))]:
+            reduced = self.dirac.reduced(uses, storage.name)
+            applications[uses, dagger] = self.bench.time(reduced.apply(target, source, dagger))
+        return applications
+
+    def _iteration(
+        self, kind: type[Solver], storage: Storage, seconds: Mapping[tuple[bool, bool], float]
+    ) -> IterationTime:
+        """Return the time of an iteration, given those of the operators."""
+        reduced = self.dirac.reduced(kind.uses_adjoint, storage.name)
+        both_s = sum(seconds[kind.uses_adjoint, x] for x in (False, kind.uses_adjoint))
+        alone_s = self._iteration_seconds(kind, storage, self._single)
+        together_s = together = None
+        if self._columns is not None:
+            together_s = self._iteration_seconds(kind, storage, self._columns)
+            together = 4 * self._columns.count * self._tera / together_s
+        vectors = 2 * reduced.vectors_moved + kind.vectors_moved
+        each = self._extent * vectors * self._spinor(storage) + 4 * self._links(storage)
+        moved, tflops = self._sites * each, 4 * self._extent * self._tera / alone_s
+        launches = launches_per_iteration(kind, self.timed, self.field, storage.name)
+        alone = kind.name, alone_s, both_s / alone_s, launches, moved, moved / alone_s / 1e9, tflops
+        return IterationTime(*alone, together_s, together)
+
+    def _iteration_seconds(
+        self, kind: type[Solver], storage: Storage, source: SpinorField
+    ) -> float:
+        """Return the median time of an iteration, in seconds, from those of `FEW` and `MANY`."""
+        devices, solver = self.field.devices, _solver(kind, self.dirac, storage.name, source)
+
+        def timed(times: int) -> float:
+            solver.restart()
+            devices.synchronize()
+            began = time.perf_counter()
+            solver.repeat(times)
+            devices.synchronize()
+            return time.perf_counter() - began
+
+        timed(FEW), timed(MANY)  # which loads kernels and records launches
+        samples: list[float] = []
+        end, more = time.perf_counter() + self.bench.seconds, devices.processes.broadcast
+        while len(samples) < LEAST_TIMES or more(time.perf_counter() < end):
+            few, many = timed(FEW), timed(MANY)
+            samples.append((many - few) / (MANY - FEW))
+        return statistics.median(samples)
 
 
 def _solver(
@@ -415,49 +480,6 @@ def _solver(
     system = System(operator, source, kind.uses_adjoint)
     request = SolverParameters(inner=precision)
     return kind(Residual(system), system.reduced_operator(precision), request)
-
-
-def _columns(operator: DiracOperator) -> SpinorField | None:
-    """Return the sources of all columns of a propagator, if there is memory to solve for them."""
-    field, devices = operator.field, operator.field.devices
-    vectors = SPINS * field.group.colours
-    spinors = SOLVER_FIELDS * vectors * field.lattice.sites // 2
-    required = spinors * storage_of("double").bytes(2 * vectors)
-    free = [device.free_bytes() for device in devices.devices]
-    shared = devices.devices[0].in_host_memory
-    available = free[0] if shared else sum(free) * devices.processes.size
-    return None if operator.fifth or required > available else _source(operator, vectors)
-
-
-def _source(operator: DiracOperator, vectors: int) -> SpinorField:
-    """Return random vectors; see `SpinorField.put_equal_slices`."""
-    source = SpinorField.empty(operator.field, count=vectors, fifth=operator.fifth)
-    source.put_equal_slices()
-    return source
-
-
-def _iteration_seconds(
-    kind: type[Solver], operator: DiracOperator, precision: str, source: SpinorField, seconds: float
-) -> float:
-    """Return the median time of an iteration, in seconds, from those of `FEW` and `MANY`."""
-    devices = operator.field.devices
-    solver = _solver(kind, operator, precision, source)
-
-    def timed(times: int) -> float:
-        solver.restart()
-        devices.synchronize()
-        began = time.perf_counter()
-        solver.repeat(times)
-        devices.synchronize()
-        return time.perf_counter() - began
-
-    timed(FEW), timed(MANY)  # which loads kernels and records launches
-    samples: list[float] = []
-    ended = time.perf_counter() + seconds
-    while len(samples) < LEAST_TIMES or devices.processes.broadcast(time.perf_counter() < ended):
-        few, many = timed(FEW), timed(MANY)
-        samples.append((many - few) / (MANY - FEW))
-    return statistics.median(samples)
 
 
 def launches_per_iteration(
@@ -484,3 +506,42 @@ def launches_per_iteration(
     before = actors[0].launches
     iterate()
     return actors[0].launches - before
+
+
+class QuarkBench(BenchKind):
+    """The hopping term, or a Dirac operator with its solvers."""
+
+    name = "quarks"
+    options = (
+        Option(
+            "quarks",
+            bool,
+            "Time the hopping term of Wilson fermions instead, with all types of storage, for one "
+            "vector and for twelve.",
+            usual=False,
+        ),
+        Option(
+            "operator",
+            str,
+            "With --quarks: time this Dirac operator instead, its parts and an iteration of "
+            "conjugate gradients.",
+            default="parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
+            metavar="OPERATOR:PARAMETERS",
+        ),
+    )
+    results = (f"{__name__}:QuarksTime", f"{__name__}:OperatorTime")
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuse an operator that does not exist; see `BenchKind.check`."""
+        super().check(values)
+        if values.get("operator"):
+            TimedOperator.parse(values["operator"])
+
+    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
+        """Time the operator, or the hopping term."""
+        if values.get("operator"):
+            return operator_time(bench, TimedOperator.parse(values["operator"]))
+        return quarks_time(bench)
+
+
+QUARKS = QuarkBench()
