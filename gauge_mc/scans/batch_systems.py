@@ -41,30 +41,28 @@ TIME, TOGETHER = "time", "array_parallelism"
 """Options that all batch systems have: the time limit of a job, and the maximum number of jobs at
 the same time."""
 
-JOB_NAME = "gauge-mc"
-"""Usual name of the jobs."""
-
 COMMAND = (*PYTHON, "-u", "-m", "gauge_mc", "generate", "--card")
 """Words of the command that carries out a run, before the path of its run card."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSystem:
-    """A batch system.
+    """A batch system, and how its scripts ask for an array of jobs.
 
-    In its options and its script, braces stand for what an array of jobs has: ``{jobs}`` and
-    ``{last}``, the number of jobs and the number before it; ``{together}``, how many run at the
-    same time, and ``{limit}``, the suffix ``%N`` that says so, empty if all may; ``{time}``,
-    ``{minutes}`` and ``{seconds}``, the time limit of a job; ``{cores}`` and ``{memory}`` in MiB;
-    ``{name}`` of the jobs; ``{folder}`` of run cards and logs, and ``{argument}``, the same within
-    quotes; ``{program}`` and ``{command}``, which carry out a run.
+    Options of the script are written as users give them, ``KEY=VALUE`` or ``KEY``. Braces stand for
+    what an array has: ``{jobs}`` and ``{last}``, the number of jobs and the number before it;
+    ``{together}``, how many of them may run at the same time, and ``{limit}``, ``%`` and that
+    number, both empty without a limit; ``{time}``, ``{minutes}`` and ``{seconds}``, the time limit
+    of a job; ``{cores}``, and ``{memory}`` in MiB; ``{name}`` of the jobs; ``{folder}`` of the run
+    cards and logs, and ``{argument}``, the same within quotes; ``{program}`` and ``{command}``, the
+    first and all words that carry out a run, without the name of its card in that folder.
     """
 
     name: str
     """Name on the command line."""
     title: str
     """Name in sentences."""
-    stopped: str
+    stopped: str = "are submitted again by the same command"
     """Fate of jobs that are stopped before they are complete, for the documentation."""
     program: str
     """Command that submits a script."""
@@ -72,29 +70,24 @@ class BatchSystem:
     """Command that shows the jobs of an array, before its ID."""
     answer: str
     """Regular expression for the answer of the command that submits; its group is the ID."""
-    index: str
-    """Index of a job in the array, as the script reads it."""
-    option: str
-    """Line of a script with the ``{value}`` of an option ``{key}``, after which a line ends if there
-    is no value."""
-    usual: Mapping[str, str | None]
-    """Options of the script; None for one without a value. One that becomes empty is left out."""
-    single: Mapping[str, str | None] = field(default_factory=dict)
-    """Options of an array of one job that differ."""
-    resource: str = ""
-    """Line with an option of several letters, if it differs."""
-    script: str = "#!/bin/bash\n{options}exec {command}\n"
-    """The script, given the lines with ``{options}``."""
-    description: bool = False
-    """Whether it is a description of the jobs, in which values are not quoted, and an option without
-    a value is true."""
-    escapes: Mapping[str, str] = field(default_factory=dict)
-    """Characters of paths in options, and what stands for them."""
+    usual: str
+    """Options of the script with "; " between them. Those with an empty value are left out. A batch
+    system that is not asked for USR1 before the time is up leaves the time to the run."""
+    single: str = ""
+    """Such options that differ for a single job, after "; "."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Values of options for cores and memory. The script has the first of several names, unless the
+    user gives one of them."""
+    option: tuple[str, str]
+    """Lines of an option: ``{key}`` with a ``{value}``, or that ``{quoted}``, and without any."""
+    resource: tuple[str, str] | None = None
+    """The same for names of several letters, if they differ."""
+    script: str
+    """The script, given these lines as ``{options}``."""
+    escape: tuple[str, str] = ("", "")
+    """Character that has a meaning in paths, and what stands for it."""
     first: int = 0
     """Index of the first job."""
-    warns: bool = True
-    """Whether the batch system can send a signal before the time of a job is up. Otherwise the run
-    keeps the time itself."""
     by_input: bool = False
     """Whether the command that submits reads the script from standard input."""
     keys: str = "[A-Za-z][A-Za-z0-9_-]*"
@@ -102,26 +95,18 @@ class BatchSystem:
     dashes: bool = False
     """Whether names of options have dashes where the user may write underscores."""
     naming: str = ""
-    """Option with the name of the jobs, if the script writes more into it."""
-    fixed: tuple[str, ...] = ()
-    """Options that are left to the script: what the jobs execute, and a time limit by its own name.
-    """
-    cores: tuple[str, ...] = ()
-    """Options that state the cores of a job, of which the script has the first."""
-    memory: tuple[str, ...] = ()
-    """Options that state its memory, of which the script has the first."""
-    amount: str = ""
-    """The value of that option."""
+    """Option that names the jobs, if the script writes more into it."""
+    fixed: str
+    """Options left to the script: what the jobs execute, and a time limit by its own name."""
     common: str = ""
     """Other options that users give, by which those of another batch system are recognised."""
-    replaced: tuple[str, ...] = ()
+    replaced: str = ""
     """Words that are replaced in names of logs, so that no folder can have them in its name."""
 
     @property
     def known(self) -> set[str]:
         """Options by which those of another batch system are recognised, with underscores."""
-        names = *self.cores, *self.memory, *self.common.split()
-        return {name.replace("-", "_") for name in names}
+        return {*" ".join([*self.needs, self.common]).replace("-", "_").split()}
 
     def read(self, word: str) -> tuple[str, str | None]:
         """Return name and value of an option as the user gives it."""
@@ -132,7 +117,7 @@ class BatchSystem:
                 f"--submit-option: '{shortened(word)}' is not of the form KEY=VALUE, as in "
                 "time=12:00:00."
             )
-        if {key, key.lower()} & {*self.fixed}:
+        if {key, key.lower()} & {*self.fixed.split()}:
             raise UsageError(
                 f"--submit-option: {key} is decided by the script; leave it out, and give a "
                 f"time limit as {TIME}=12:00:00."
@@ -148,13 +133,23 @@ class BatchSystem:
             option = option.replace("_", "-") if self.dashes else key
         return option, value if equals else None
 
+    def options(
+        self, given: Mapping[str, str | None], values: Mapping[str, object], single: bool
+    ) -> dict[str, str | None]:
+        """Return the options of a script: those of the user, and others besides."""
+        words = f"{self.usual}{self.single if single else ''}".split("; ")
+        for names, amount in self.needs.items():
+            unknown = "{memory}" in amount and not values["memory"]
+            if not (unknown or given.keys() & {*names.split()}):
+                words.append(f"{names.split()[0]}={amount}")
+        items = (word.partition("=") for word in words)
+        usual = {key: text.format(**values) if equals else None for key, equals, text in items}
+        return {key: text for key, text in usual.items() if text != ""} | {**given}
+
     def line(self, key: str, value: str | None) -> str:
         """Return the line of a script with an option."""
-        form = self.resource if self.resource and len(key) > 1 else self.option
-        if self.description:
-            return form.format(key=key, value="True" if value is None else value)
-        form = f"{form.partition('{key}')[0]}{{key}}" if value is None else form
-        return form.format(key=key, value=quote(value or ""))
+        forms = self.resource if self.resource and len(key) > 1 else self.option
+        return forms[value is None].format(key=key, value=value, quoted=quote(value or ""))
 
     def job_id(self, answer: str) -> str | None:
         """Return the ID of an array; None if the answer to its submission has none."""
@@ -164,145 +159,92 @@ class BatchSystem:
 
 BATCH_SYSTEMS: Registry[BatchSystem] = Registry("batch system", __name__, BatchSystem)
 
-BATCH_SYSTEMS.register(
-    BatchSystem(  # whose options are those of sbatch
-        name="slurm",
-        title="Slurm",
-        stopped="are submitted again by the same command",
-        program="sbatch",
-        queue="squeue --jobs",
-        answer=r"^Submitted batch job (\d+)",
-        index="$SLURM_ARRAY_TASK_ID",
-        option="#SBATCH --{key}={value}",
-        usual={
-            "array": "0-{last}{limit}",
-            "time": "{minutes}",
-            "job-name": "{name}",
-            "nodes": "1",
-            "open-mode": "append",
-            "output": "{folder}/%a.log",
-            "signal": f"USR1@{MARGIN}",
-        },
-        # A signal reaches steps of srun before the time is up, and by scancel --signal. srun does
-        # not take over the processors per task of sbatch.
-        script="#!/bin/bash\n{options}"
-        "exec srun ${{SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}} {command}\n",
-        escapes={"%": "%%"},
-        dashes=True,
-        fixed=("array", "wrap", "a"),
-        cores=("cpus-per-task", "cpus-per-gpu"),
-        memory=("mem", "mem-per-cpu", "mem-per-gpu"),
-        amount="{memory}M",
-        common="account partition qos constraint gres gpus gpus-per-node nodes",
-    )
+SLURM = BatchSystem(
+    name="slurm",
+    title="Slurm",
+    program="sbatch",
+    queue="squeue --jobs",
+    answer=r"^Submitted batch job (\d+)",
+    usual="array=0-{last}{limit}; time={minutes}; job-name={name}; nodes=1; open-mode=append; "
+    f"output={{folder}}/%a.log; signal=USR1@{MARGIN}",
+    needs={"cpus-per-task cpus-per-gpu": "{cores}", "mem mem-per-cpu mem-per-gpu": "{memory}M"},
+    option=("#SBATCH --{key}={quoted}\n", "#SBATCH --{key}\n"),
+    # Signals reach steps of srun, which does not take over the processors per task of sbatch.
+    script="#!/bin/bash\n{options}"
+    "exec srun ${{SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}} "
+    "{command}/$SLURM_ARRAY_TASK_ID.toml\n",
+    escape=("%", "%%"),
+    dashes=True,
+    fixed="array wrap a",
+    common="account partition qos constraint gres gpus gpus-per-node nodes",
 )
 
-BATCH_SYSTEMS.register(
-    BatchSystem(  # whose options of one letter are those of qsub, and whose others are resources
-        name="pbs",
-        title="PBS",
-        stopped="are submitted again by the same command",
-        program="qsub",
-        queue="qstat -t",
-        answer=r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$",
-        index="${PBS_ARRAY_INDEX:-0}",
-        option="#PBS -{key} {value}",
-        resource="#PBS -l {key}={value}",
-        usual={
-            "J": "0-{last}{limit}",
-            "walltime": "{time}",
-            "N": "{name}",
-            "V": None,
-            "j": "oe",
-            "o": "{folder}/^array_index^.log",
-        },
-        single={"J": "", "o": "{folder}/0.log"},  # of which it knows no array
-        warns=False,
-        fixed=("J", "walltime"),
-        # A job either selects chunks, or names its resources.
-        cores=("ncpus", "select", "nodes"),
-        memory=("mem", "select", "nodes"),
-        amount="{memory}mb",
-        common="q A P place ngpus vmem",
-        replaced=("^array_index^",),
-    )
+PBS = BatchSystem(
+    name="pbs",
+    title="PBS",
+    program="qsub",
+    queue="qstat -t",
+    answer=r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$",
+    usual="J=0-{last}{limit}; walltime={time}; N={name}; V; j=oe; o={folder}/^array_index^.log",
+    single="; J=; o={folder}/0.log",  # of which it knows no array
+    # A job either selects chunks, or names its resources.
+    needs={"ncpus select nodes": "{cores}", "mem select nodes": "{memory}mb"},
+    option=("#PBS -{key} {quoted}\n", "#PBS -{key}\n"),
+    resource=("#PBS -l {key}={quoted}\n", "#PBS -l {key}\n"),
+    script="#!/bin/bash\n{options}exec {command}/${{PBS_ARRAY_INDEX:-0}}.toml\n",
+    fixed="J walltime",
+    common="q A P place ngpus vmem",
+    replaced="^array_index^",
 )
 
-BATCH_SYSTEMS.register(
-    BatchSystem(  # whose options are those of bsub
-        name="lsf",
-        title="LSF",
-        stopped="are queued again by LSF",
-        program="bsub",
-        queue="bjobs",
-        answer=r"^Job <(\d+)> is submitted",
-        index="$LSB_JOBINDEX",
-        option="#BSUB -{key} {value}",
-        usual={
-            "J": "{name}[1-{jobs}]{limit}",
-            "W": "{minutes}",
-            "Q": f"{INTERRUPTED}",  # exit code with which a job is queued again
-            "R": "span[hosts=1]",
-            "o": "{folder}/%I.log",
-            "wa": "USR1",
-            "wt": f"{-(-MARGIN // 60)}",  # minutes
-        },
-        first=1,
-        by_input=True,
-        naming="J",
-        fixed=("E", "Ep", "W"),
-        cores=("n",),
-        memory=("R", "M"),
-        amount="span[hosts=1] rusage[mem={memory}MB]",
-        common="q P gpu app G sla",
-        replaced=("%I", "%J"),
-    )
+LSF = BatchSystem(  # which queues jobs again that end with the code INTERRUPTED
+    name="lsf",
+    title="LSF",
+    stopped="are queued again by LSF",
+    program="bsub",
+    queue="bjobs",
+    answer=r"^Job <(\d+)> is submitted",
+    usual="J={name}[1-{jobs}]{limit}; W={minutes}; "
+    f"Q={INTERRUPTED}; R=span[hosts=1]; o={{folder}}/%I.log; wa=USR1; wt={-(-MARGIN // 60)}",
+    needs={"n": "{cores}", "R M": "span[hosts=1] rusage[mem={memory}MB]"},
+    option=("#BSUB -{key} {quoted}\n", "#BSUB -{key}\n"),
+    script="#!/bin/bash\n{options}exec {command}/$LSB_JOBINDEX.toml\n",
+    first=1,
+    by_input=True,
+    naming="J",
+    fixed="E Ep W",
+    common="q P gpu app G sla",
+    replaced="%I %J",
 )
 
-BATCH_SYSTEMS.register(
-    BatchSystem(  # whose options are commands of a submit description
-        name="htcondor",
-        title="HTCondor",
-        stopped="stay in the queue and begin again",
-        program="condor_submit",
-        queue="condor_q",
-        answer=r"submitted to cluster (\d+)",
-        index="$(Process)",
-        option="{key} = {value}",
-        usual={
-            "universe": "vanilla",
-            "executable": "{program}",
-            "arguments": f"\"{' '.join(COMMAND[1:])} '{{argument}}/$(Process).toml'\"",
-            "output": "{folder}/$(Process).log",
-            "error": "{folder}/$(Process).err",
-            "log": "{folder}/events.log",
-            "getenv": "True",
-            "should_transfer_files": "NO",  # as the hosts share the folder of the scan
-            "batch_name": "{name}",
-            "allowed_execute_duration": "{seconds}",
-            # A job stays in the queue, and begins again, until it ends with another exit code.
-            "on_exit_remove": f"(ExitBySignal =?= True) || (ExitCode =!= {INTERRUPTED})",
-            "max_materialize": "{together}",
-        },
-        script="{options}queue {jobs}\n",
-        description=True,
-        escapes={"$": "$(DOLLAR)"},
-        warns=False,
-        keys=r"\+?[A-Za-z][A-Za-z0-9_.]*",
-        fixed=("universe", "executable", "arguments", "queue", "allowed_execute_duration"),
-        cores=("request_cpus",),
-        memory=("request_memory",),
-        amount="{memory}MB",
-        common="request_gpus request_disk requirements rank accounting_group",
-    )
+HTCONDOR = BatchSystem(  # which queues such jobs again; the hosts must share the folder
+    name="htcondor",
+    title="HTCondor",
+    stopped="stay in the queue and begin again",
+    program="condor_submit",
+    queue="condor_q",
+    answer=r"submitted to cluster (\d+)",
+    usual=f'universe=vanilla; executable={{program}}; arguments="{" ".join(COMMAND[1:])} '
+    "'{argument}/$(Process).toml'\"; output={folder}/$(Process).log; "
+    "error={folder}/$(Process).err; log={folder}/events.log; getenv=True; "
+    "should_transfer_files=NO; batch_name={name}; allowed_execute_duration={seconds}; "
+    f"on_exit_remove=(ExitBySignal =?= True) || (ExitCode =!= {INTERRUPTED}); "
+    "max_materialize={together}",
+    needs={"request_cpus": "{cores}", "request_memory": "{memory}MB"},
+    option=("{key} = {value}\n", "{key} = True\n"),
+    script="{options}queue {jobs}\n",
+    escape=("$", "$(DOLLAR)"),
+    keys=r"\+?[A-Za-z][A-Za-z0-9_.]*",
+    fixed="universe executable arguments queue allowed_execute_duration",
+    common="request_gpus request_disk requirements rank accounting_group",
 )
+
+for _system in (SLURM, PBS, LSF, HTCONDOR):
+    BATCH_SYSTEMS.register(_system)
 
 
 RECORD = "submitted.json"
 """File in the folder of an array that says who has accepted it."""
-
-MAX_RECORD = 2**16
-"""Maximum size of that file in bytes."""
 
 DIGITS = "[0-9]{1,9}"
 """Pattern of the numbers in options."""
@@ -347,7 +289,8 @@ class JobRequest:
         Without a time limit of the user, there must be a forecast. With one it is left out where
         runs are tried for long, those with dynamical quarks, and where they cannot be tried.
         """
-        memory = {*self.system.memory}
+        needs = self.system.needs.items()
+        memory = {x for names, amount in needs if "{memory}" in amount for x in names.split()}
         stated = not memory or memory & self.options.keys()
         if self.minutes and (stated or any(x.parameters.algorithm.labels for x in members)):
             return self
@@ -361,40 +304,6 @@ class JobRequest:
                 f"({str(error).rstrip('.')}); give it, as in --submit-option time=12:00:00."
             ) from error
         return replace(self, minutes=self.minutes or minutes, memory=mib)
-
-    def script(self, folder: Path, jobs: int, cores: int = 1) -> str:
-        """Return the script of an array, which can also be submitted by hand."""
-        system, options = self.system, dict(self.options)
-        program, place = (
-            x.translate(str.maketrans(system.escapes)) for x in (COMMAND[0], str(folder))
-        )
-        values = {
-            "jobs": jobs,
-            "last": jobs - 1,
-            "together": self.together or "",
-            "limit": f"%{self.together}" if self.together else "",
-            "time": f"{self.minutes // 60:02d}:{self.minutes % 60:02d}:00",
-            "minutes": self.minutes,
-            "seconds": 60 * self.minutes,
-            "cores": cores,
-            "memory": self.memory,
-            "name": options.pop(system.naming, None) or JOB_NAME,
-            "folder": place,
-            "argument": place.replace("'", "''").replace('"', '""'),
-            "program": program,
-            "command": f"{join(COMMAND)} {quote(str(folder))}/{system.index}.toml",
-        }
-        usual = {**system.usual, **(system.single if jobs == 1 else {})}
-        for names, amount in (
-            (system.cores, "{cores}"),
-            (system.memory, self.memory and system.amount),
-        ):
-            if names and amount and not options.keys() & {*names}:
-                usual[names[0]] = amount
-        texts = {key: text and text.format(**values) for key, text in usual.items()}
-        stated = {key: text for key, text in texts.items() if text != ""} | options
-        lines = "".join(f"{system.line(*item)}\n" for item in stated.items())
-        return system.script.format(options=lines, **values)
 
 
 def parse_minutes(text: str) -> int:
@@ -434,7 +343,7 @@ class ArrayPlan:
     ) -> ArrayPlan:
         """Return an array in the next folder of those in `jobs`."""
         folder = jobs.absolute() / str(max(_numbers(jobs), default=0) + 1)
-        replaced = any(word in str(folder) for word in request.system.replaced)
+        replaced = any(word in str(folder) for word in request.system.replaced.split())
         if replaced or not str(folder).isprintable():
             raise UsageError(
                 "The path of the scan has characters that a script cannot have; choose another "
@@ -454,8 +363,28 @@ class ArrayPlan:
         return f"{system.program} < {script}" if system.by_input else f"{system.program} {script}"
 
     def text(self) -> str:
-        """Return the content of the script."""
-        return self.request.script(self.folder, len(self.members), self.execution.threads or 1)
+        """Return the content of the script, which can also be submitted by hand."""
+        r, system, jobs = self.request, self.request.system, len(self.members)
+        options = dict(r.options)
+        place, program = (x.replace(*system.escape) for x in (str(self.folder), COMMAND[0]))
+        values = {
+            "jobs": jobs,
+            "last": jobs - 1,
+            "together": r.together or "",
+            "limit": f"%{r.together}" if r.together else "",
+            "time": f"{r.minutes // 60:02d}:{r.minutes % 60:02d}:00",
+            "minutes": r.minutes,
+            "seconds": 60 * r.minutes,
+            "cores": self.execution.threads or 1,
+            "memory": r.memory,
+            "name": options.pop(system.naming, None) or "gauge-mc",
+            "folder": place,
+            "argument": place.replace("'", "''").replace('"', '""'),
+            "program": program,
+            "command": f"{join(COMMAND)} {quote(str(self.folder))}",
+        }
+        lines = (system.line(*item) for item in system.options(options, values, jobs == 1).items())
+        return system.script.format(options="".join(lines), **values)
 
     def submit(self) -> str:
         """Write the folder and submit the array; return its ID."""
@@ -484,7 +413,7 @@ class ArrayPlan:
     def _card(self, member: Member) -> dict[str, object]:
         """Return the run card of a job."""
         e, limit, seconds = self.execution, self.execution.time_limit, 60 * self.request.minutes
-        if not self.request.system.warns:
+        if "USR1" not in self.request.system.usual:
             limit = min(limit or seconds, max(seconds - MARGIN, seconds // 2))
         names = ("backend", "devices", "threads", "checkpoint_every")
         settings = {
@@ -591,8 +520,8 @@ def _submission(
         [str(x.run.path) for x in left],
         len(tally.members),
         sum(map(tally.done, tally.members)),
-        array and array.command,
-        array and array.text(),
+        array.command if array else None,
+        array.text() if array else None,
     )
 
 
@@ -600,7 +529,7 @@ def last_array(jobs: Path) -> tuple[str | None, str | None, str | None]:
     """Return the array that was submitted last, of those with folders in `jobs`."""
     for number in sorted(_numbers(jobs), reverse=True):
         with suppress(GaugeError, ValueError, LookupError, TypeError):
-            record = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))
+            record = parse_json(read_text(jobs / str(number) / RECORD, 2**16))
             system, job = BATCH_SYSTEMS[str(record["system"])], str(record["job"])
             return job, system.name, f"{system.queue} {quote(job)}"
     return None, None, None
