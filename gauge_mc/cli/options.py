@@ -119,7 +119,7 @@ def with_settings(
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function, eval_str=True)
-        declared = {option.name: _parameter(option) for option in options}
+        declared = {option.name: parameter(option) for option in options}
         parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         named = {x.name for x in parameters}
         replaced = [declared.get(x.name, x.replace(kind=x.KEYWORD_ONLY)) for x in parameters]
@@ -133,7 +133,8 @@ def with_settings(
     return decorate
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def parameter(option: Option) -> inspect.Parameter:
+    """Return an option of runs as a parameter of a command."""
     text = with_default(option.help, "" if option.kind is bool else option.default_in_words)
     return declared_parameter(option, option.panel, text)
 
