@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,18 +22,19 @@ from gauge_mc.cli.document import alone_on_stdout, show_result
 from gauge_mc.options import Option, flag_of
 from gauge_mc.run.parameters import known_options
 
-KINDS: dict[str, Any] = {"path": Path, "int": int, "bool": bool}
-"""Types of values by the first word for them in a docstring; others are text."""
+PATHS = "path or sequence of paths"
+KINDS: dict[str, Any] = {"path": Path, PATHS: list[Path], "int": int, "bool": bool}
+"""Types of values by the words for them in a docstring; others are text."""
 
 ENTRY = re.compile(r"^([\w, ]+)(?: : (.*))?\n((?: .*\n?)+)", re.M)
 """Names, type and description of parameters in a docstring; settings of runs have no type there."""
 
-Details = Mapping[str, str | Iterable[str]]
-"""What stands for the values of parameters, or their choices."""
+Detail = str | Iterable[str] | Option
+"""What stands for the value of a parameter, its choices, or its declaration."""
 
 
 def is_function(
-    place: str, **details: str | Iterable[str]
+    place: str, **details: Detail
 ) -> Callable[[Callable[..., Iterator[str]]], Callable[..., None]]:
     """Let a command be a function of Python; this is a decorator.
 
@@ -40,7 +42,7 @@ def is_function(
     names. After a summary, its docstring has the examples.
     """
     text, section, *_ = re.split(r"\n\n\w+\n-+\n", _docstring(place))
-    parameters = [*_parameters(section, details)]
+    first, *_ = parameters = [*_parameters(section, details)]
 
     def decorate(show: Callable[..., Iterator[str]]) -> Callable[..., None]:
         @wraps(show)
@@ -48,6 +50,10 @@ def is_function(
             given = {name: value for name, value in values.items() if value is not None}
             if quiet := given.pop("quiet", False):
                 given["progress"] = False
+            if first.default is None:
+                from gauge_mc.cli.status import named_or_said
+
+                given[first.name] = named_or_said(values[first.name], json)
             with alone_on_stdout(json):
                 result = resolve_name(place)(**given)
             shown = {x: values[x] for x in inspect.signature(show).parameters if x in values}
@@ -71,7 +77,7 @@ def _docstring(place: str) -> str:
     return next(ast.get_docstring(x) or "" for x in functions if x.name == name)
 
 
-def _parameters(section: str, details: Details) -> Iterator[inspect.Parameter]:
+def _parameters(section: str, details: Mapping[str, Detail]) -> Iterator[inspect.Parameter]:
     """Yield the parameters of a command, of which the first is the argument; settings come last.
 
     The help text is the first sentence of a description, which may end with the default.
@@ -83,13 +89,20 @@ def _parameters(section: str, details: Details) -> Iterator[inspect.Parameter]:
             continue
         sentence = _as_typed(" ".join(lines.split())).split(". ")[0].removesuffix(".")
         text, _, usual = sentence.partition("; by default ")
-        kind, detail = KINDS.get(words.split()[0].strip(","), str), details.get(name, "")
-        more = {"metavar": detail} if isinstance(detail, str) else {"choices": tuple(detail)}
-        parameter = o.parameter(Option(name, kind, f"{text}.", default=usual, **more))
+        needed = "optional" not in words and words != "bool"
+        kind, detail = KINDS.get(words.removesuffix(", optional"), str), details.get(name, "")
+        if not isinstance(detail, Option):
+            more = {"metavar": detail} if isinstance(detail, str) else {"choices": tuple(detail)}
+            detail = Option(name, kind, **more)
+        option, declared = replace(detail, help=f"{text}.", default=usual), None
         if section.startswith(name):
-            declared = o.argument(f"{text}.", usual, str(detail) or name.upper())
+            declared = o.argument(option.help, usual, option.metavar or name.upper())
+        elif option.instead:
+            declared = o.declared(option)
+        parameter = o.parameter(option)
+        if declared:
+            kind = kind if needed else kind | None
             parameter = parameter.replace(annotation=Annotated[kind, declared])
-        needed = kind is not bool and "optional" not in words
         yield parameter.replace(default=parameter.empty) if needed else parameter
     yield parameter.replace(name="json", default=False, annotation=o.Json)
     for name in settings:
