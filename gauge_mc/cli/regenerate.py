@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gauge_mc.cli.document import prints
-from gauge_mc.cli.functions import is_function
-from gauge_mc.cli.options import after
+from gauge_mc.cli.options import after, is_function
 from gauge_mc.formats import FORMATS
 from gauge_mc.quoting import counted
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gauge_mc.cli.document import prints
-from gauge_mc.cli.functions import is_function
-from gauge_mc.cli.options import after
+from gauge_mc.cli.options import after, is_function
 
 
 @prints("gauge_mc.run.thinning:ThinningReport")

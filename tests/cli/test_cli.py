@@ -1,5 +1,6 @@
 """The command line as a whole: its help, its exit codes, and what it imports."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -64,6 +65,15 @@ def test_every_command_has_help(name):
     assert code == 0
     assert all(option.help for option in load_command(name).params)
     assert f"gauge-mc {name} [OPTIONS]" in shown
+
+
+@pytest.mark.parametrize("name", ["regenerate", "report", "thin"])
+def test_commands_that_are_functions_have_their_parameters(name):
+    """Options are those of the docstring, and their values are passed by name."""
+    function = inspect.signature(getattr(package, name)).parameters.values()
+    needed = {"quiet" if x.name == "progress" else x.name: x.default is x.empty for x in function}
+    options = {x.name: x.required for x in load_command(name).params if x.name != "help"}
+    assert options == {**needed, "json": False}
 
 
 def test_version():
