@@ -101,20 +101,12 @@ def test_options_with_other_characters_are_refused(name, bad):
         JobRequest.of(name, ["time=5", bad])
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("slurm", "wrap=ls array=0-9"),
-        ("pbs", "J=0-9 walltime=1:00:00"),
-        ("lsf", "E=ls Ep=ls W=60"),
-        ("htcondor", "executable=/bin/ls Arguments=x universe=local queue=5"),
-        ("htcondor", "allowed_execute_duration=3600"),
-    ],
-)
-def test_options_that_are_left_to_the_script_are_refused(name, words):
-    for word in words.split():
-        with pytest.raises(UsageError, match=r"is decided by the script; .* time=12:00:00\."):
-            JobRequest.of(name, ["time=5", word])
+@EVERY
+def test_options_that_are_left_to_the_script_are_refused(name):
+    for key in BATCH_SYSTEMS[name].fixed.split():
+        for word in (f"{key}=1", key.title()):
+            with pytest.raises(UsageError, match=r"is decided by the script; .* time=12:00:00\."):
+                JobRequest.of(name, ["time=5", word])
     JobRequest.of("lsf", ["time=5", "e=errors.log"])
 
 
