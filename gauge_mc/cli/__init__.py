@@ -1,8 +1,9 @@
 """The command line, with one module per command.
 
 A command is an entry in `OWN` and a module of its name, which contains a function of the same name,
-annotated for Typer. The module is imported only when the command is called, so that
-``gauge-mc --help`` is fast. Extensions and other packages declare commands by entry points.
+annotated for Typer or made by `options.is_function`. It is imported only when the command is
+called, so that ``gauge-mc --help`` is fast. Extensions and other packages declare commands by entry
+points.
 """
 
 from __future__ import annotations

@@ -272,20 +272,23 @@ def report(
     *,
     skip: Skip | None = None,
 ) -> PageReport:
-    """Write a page that shows everything about runs: parameters, series, averages, fits, figures.
+    """Write a page that shows everything about runs.
 
-    The page is one file that needs neither the network nor other files. Nothing else is written.
+    The page has all fits and figures that the tables allow, state and parameters, averages, time
+    series with running averages and the cut of the thermalisation, autocorrelation functions,
+    histograms, provenance, links to files, and how to cite. Several runs are shown side by side. It
+    is one file, which needs no network.
 
     Parameters
     ----------
     run : path or sequence of paths, optional
-        Run directories, or results of `gauge_mc.generate` and `gauge_mc.open_run`; a scan stands
-        for its runs. By default the newest one in ``runs/``.
+        Runs; a scan stands for its runs; by default running or last generated in ``runs/``. Results
+        of `gauge_mc.generate` and `gauge_mc.open_run` stand for their runs as well.
     output : path, optional
         File to write; by default ``report.html`` in the run or scan, or in this folder for several.
-    skip : int or str
-        Last update that is left out of averages, figures and fits; by default what is kept with
-        the runs, or else the end of the thermalisation of each is looked for.
+    skip : int or str, optional
+        Leave what was measured up to update N out; auto finds where the chain has thermalised; by
+        default as kept, else auto. This concerns averages, figures and fits.
 
     Returns
     -------

@@ -306,27 +306,27 @@ def regenerate(
 ) -> RegenerationReport:
     """Make configurations that a run has not kept, with the bytes that it would have written.
 
-    They are made from the nearest configuration before them that the run has, or from its start if
-    there is none or the random number generator has states. First a stored configuration is made
-    again from the one before it; if its links differ, nothing is written. Repeating a call that
-    was interrupted makes the rest.
+    They are made from the nearest configuration before them that the run has; from its start if
+    there is none, or if the random number generator has states. First, a configuration that is
+    stored is made again from the one before it. If its links differ, as they may on another kind of
+    device, nothing is written. Repeating a command that was interrupted makes the rest.
 
     Parameters
     ----------
     run : path
         Run directory.
     at : str, int or iterable of int
-        Updates, such as ``1050``, ``[1050, 1060]`` or ``"1050,1100:2000:10"``; a range includes its
-        last number. None may be later than the last checkpoint.
+        Make the configurations after these updates, as in ``1050,1100:2000:10``. A range includes
+        its last number. None may be later than the last checkpoint.
     output : path, optional
-        Folder for the configurations; it is made if it does not exist. By default they become
-        configurations of the run, if they are some of those after every `separation` updates.
+        Folder for the configurations; by default that of the run. It is made if it does not exist.
+        In that of the run, they must be some of those after every `separation` updates.
     format : str, optional
-        File format; by default that of the run, or ``ildg`` if the run keeps no configurations.
+        File format; by default that of the run. It is ``ildg`` if the run keeps no configurations.
     backend, devices, threads
         See `gauge_mc.generate`.
     dry_run : bool
-        Whether only to return what would be made.
+        Show what would be made, without making it.
     progress : bool
         Whether to show progress.
 

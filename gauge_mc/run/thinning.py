@@ -157,26 +157,25 @@ def thin(
     devices: str | None = None,
     threads: int | None = None,
 ) -> ThinningReport:
-    """Remove configurations of a run, except every N-th one, and record that this was intended.
+    """Remove configurations of a run, except every Nth one.
 
-    First, one of those to be removed is made again from the one before it that is kept, or from the
-    start if the random number generator has states; nothing is removed unless its links are the
-    same. What was removed can be made again with `gauge_mc.regenerate`.
-
-    Kept are those that a run with N times the separation would have. Configurations later than the
-    last checkpoint, and files that the run has not written, are left. Tables are not changed. The
-    run can be continued exactly; new configurations are all kept until the run is thinned again.
+    First, one of them is made again from what is kept, and nothing is removed unless its links are
+    the same: `gauge_mc.regenerate` can make all of them again. Kept are those that a run with N
+    times the `separation` would have. The run records that the others were removed on purpose, so
+    that status, info and verify do not call them missing. Tables are not changed, and the run can
+    be continued; new configurations are all kept until the run is thinned again. Configurations
+    later than the last checkpoint are left.
 
     Parameters
     ----------
     run : path
         Run directory. No other process may be working on it.
     keep : int
-        The number N, at least 2.
+        Keep every Nth configuration, counted from the first one of the run. N is at least 2.
     dry_run : bool
-        Whether only to return what would be removed.
+        Show what would be removed, without removing anything.
     unchecked : bool
-        Whether to make none of them again first.
+        Remove them without making one of them again first.
     backend, devices, threads
         Where it is made; see `gauge_mc.generate`.
 

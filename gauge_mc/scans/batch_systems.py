@@ -11,13 +11,11 @@ import json
 import re
 import shutil
 import subprocess
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import join, quote
-from typing import ClassVar
 
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.atomic import complete_folder, write_file
@@ -43,125 +41,115 @@ TIME, TOGETHER = "time", "array_parallelism"
 """Options that all batch systems have: the time limit of a job, and the maximum number of jobs at
 the same time."""
 
-JOB_NAME = "gauge-mc"
-"""Usual name of the jobs."""
-
 COMMAND = (*PYTHON, "-u", "-m", "gauge_mc", "generate", "--card")
 """Words of the command that carries out a run, before the path of its run card."""
 
 
-@dataclass(frozen=True)
-class JobArray:
-    """Jobs that a batch system carries out independently of each other."""
+@dataclass(frozen=True, kw_only=True)
+class BatchSystem:
+    """A batch system, and how its scripts ask for an array of jobs.
 
-    folder: Path
-    """Absolute path of the folder with the script, the run cards and the logs."""
-    jobs: int
-    """Number of jobs."""
-    minutes: int
-    """Time limit of each job."""
-    together: int | None = None
-    """Maximum number of jobs at the same time; None for no limit."""
-    options: Mapping[str, str | None] = field(default_factory=dict)
-    """Options of the batch system as the user gives them; None for one without a value."""
-    cores: int = 1
-    """Number of cores of each job, unless the options state it."""
-    memory: int | None = None
-    """Memory of each job in MiB, unless the options state it; None if it is not known."""
+    Options of the script are written as users give them, ``KEY=VALUE`` or ``KEY``. Braces stand for
+    what an array has: ``{jobs}`` and ``{last}``, the number of jobs and the number before it;
+    ``{together}``, how many of them may run at the same time, and ``{limit}``, ``%`` and that
+    number, both empty without a limit; ``{time}``, ``{minutes}`` and ``{seconds}``, the time limit
+    of a job; ``{cores}``, and ``{memory}`` in MiB; ``{name}`` of the jobs; ``{folder}`` of the run
+    cards and logs, and ``{argument}``, the same within quotes; ``{program}`` and ``{command}``, the
+    first and all words that carry out a run, without the name of its card in that folder.
+    """
 
-    @property
-    def seconds(self) -> int:
-        """Time limit of each job in seconds."""
-        return 60 * self.minutes
-
-    @property
-    def limit(self) -> str:
-        """The suffix ``%N`` of the indices of an array of which N jobs run at the same time."""
-        return f"%{self.together}" if self.together else ""
-
-
-class BatchSystem(ABC):
-    """A batch system."""
-
-    name: ClassVar[str]
+    name: str
     """Name on the command line."""
-    title: ClassVar[str]
+    title: str
     """Name in sentences."""
-    stopped: ClassVar[str]
+    stopped: str = "are submitted again by the same command"
     """Fate of jobs that are stopped before they are complete, for the documentation."""
-    program: ClassVar[str]
+    program: str
     """Command that submits a script."""
-    queue: ClassVar[str]
+    queue: str
     """Command that shows the jobs of an array, before its ID."""
-    answer: ClassVar[str]
+    answer: str
     """Regular expression for the answer of the command that submits; its group is the ID."""
-    index: ClassVar[str]
-    """Index of a job in the array, as the script reads it."""
-    mark: ClassVar[str] = ""
-    """Beginning of the lines of a script that the batch system reads."""
-    first: ClassVar[int] = 0
+    usual: str
+    """Options of the script with "; " between them. Those with an empty value are left out. A batch
+    system that is not asked for USR1 before the time is up leaves the time to the run."""
+    single: str = ""
+    """Such options that differ for a single job, after "; "."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Values of options for cores and memory. The script has the first of several names, unless the
+    user gives one of them."""
+    option: tuple[str, str]
+    """Lines of an option: ``{key}`` with a ``{value}``, or that ``{quoted}``, and without any."""
+    resource: tuple[str, str] | None = None
+    """The same for names of several letters, if they differ."""
+    script: str
+    """The script, given these lines as ``{options}``."""
+    escape: tuple[str, str] = ("", "")
+    """Character that has a meaning in paths, and what stands for it."""
+    first: int = 0
     """Index of the first job."""
-    warns: ClassVar[bool] = True
-    """Whether the batch system can send a signal before the time of a job is up. Otherwise the run
-    keeps the time itself.
-    """
-    by_input: ClassVar[bool] = False
+    by_input: bool = False
     """Whether the command that submits reads the script from standard input."""
-    launcher: ClassVar[str] = ""
-    """Words before the command of a job."""
-    keys: ClassVar[str] = "[A-Za-z][A-Za-z0-9_-]*"
+    keys: str = "[A-Za-z][A-Za-z0-9_-]*"
     """Regular expression for the names of options."""
-    dashes: ClassVar[bool] = False
+    dashes: bool = False
     """Whether names of options have dashes where the user may write underscores."""
-    fixed: ClassVar[tuple[str, ...]] = ()
-    """Options that are left to the script: what the jobs execute, and a time limit by its own name.
-    """
-    cores: ClassVar[tuple[str, ...]] = ()
-    """Options that state the cores of a job, of which the script has the first."""
-    memory: ClassVar[tuple[str, ...]] = ()
-    """Options that state its memory, of which the script has the first."""
-    amount: ClassVar[str] = ""
-    """Format of the value of that option, given the memory in MiB."""
-    common: ClassVar[str] = ""
+    naming: str = ""
+    """Option that names the jobs, if the script writes more into it."""
+    fixed: str
+    """Options left to the script: what the jobs execute, and a time limit by its own name."""
+    common: str = ""
     """Other options that users give, by which those of another batch system are recognised."""
-    replaced: ClassVar[tuple[str, ...]] = ()
+    replaced: str = ""
     """Words that are replaced in names of logs, so that no folder can have them in its name."""
-
-    @abstractmethod
-    def directives(self, array: JobArray) -> Iterator[str]:
-        """Yield the lines of a script that the batch system reads, without `mark`."""
-
-    def script(self, array: JobArray) -> str:
-        """Return the script of an array, which can also be submitted by hand."""
-        marked = [f"{self.mark} {d}\n" for d in self.directives(array)]
-        card = f"{quote(str(array.folder))}/{self.index}.toml"
-        words = " ".join(filter(None, ["exec", self.launcher, join(COMMAND), card]))
-        return f"#!/bin/bash\n{''.join(marked)}{words}\n"
 
     @property
     def known(self) -> set[str]:
         """Options by which those of another batch system are recognised, with underscores."""
-        return {
-            core.replace("-", "_") for core in (*self.cores, *self.memory, *self.common.split())
-        }
+        return {*" ".join([*self.needs, self.common]).replace("-", "_").split()}
 
-    def options(self, array: JobArray, usual: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return the options of jobs: those of the user, and others that these do not replace."""
-        memory = self.amount.format(array.memory) if array.memory else None
-        settings = dict(usual)
-        for names, value in ((self.cores, str(array.cores)), (self.memory, memory)):
-            if names and value and not array.options.keys() & {*names}:
-                settings[names[0]] = value
-        return settings | dict(array.options)
+    def read(self, word: str) -> tuple[str, str | None]:
+        """Return name and value of an option as the user gives it."""
+        key, equals, value = word.partition("=")
+        key = key.strip().lstrip("-")
+        if not re.fullmatch(self.keys, key) or not value.isprintable():
+            raise UsageError(
+                f"--submit-option: '{shortened(word)}' is not of the form KEY=VALUE, as in "
+                "time=12:00:00."
+            )
+        if {key, key.lower()} & {*self.fixed.split()}:
+            raise UsageError(
+                f"--submit-option: {key} is decided by the script; leave it out, and give a "
+                f"time limit as {TIME}=12:00:00."
+            )
+        option = key.replace("-", "_")
+        systems = [] if option in self.known else BATCH_SYSTEMS.values()
+        if owner := next((x for x in systems if option in x.known), None):
+            raise UsageError(
+                f"--submit-option: {key} is an option of {owner.title} and not of "
+                f"{self.title}; give that of {self.title}, or leave it out."
+            )
+        if option not in (TIME, TOGETHER):
+            option = option.replace("_", "-") if self.dashes else key
+        return option, value if equals else None
 
-    def words(self, script: Path) -> list[str]:
-        """Return the command that submits a script."""
-        return [self.program] if self.by_input else [self.program, str(script)]
+    def options(
+        self, given: Mapping[str, str | None], values: Mapping[str, object], single: bool
+    ) -> dict[str, str | None]:
+        """Return the options of a script: those of the user, and others besides."""
+        words = f"{self.usual}{self.single if single else ''}".split("; ")
+        for names, amount in self.needs.items():
+            unknown = "{memory}" in amount and not values["memory"]
+            if not (unknown or given.keys() & {*names.split()}):
+                words.append(f"{names.split()[0]}={amount}")
+        items = (word.partition("=") for word in words)
+        usual = {key: text.format(**values) if equals else None for key, equals, text in items}
+        return {key: text for key, text in usual.items() if text != ""} | {**given}
 
-    def command(self, script: Path) -> str:
-        """Return the command that submits a script, as a shell takes it."""
-        words = join(self.words(script))
-        return f"{words} < {quote(str(script))}" if self.by_input else words
+    def line(self, key: str, value: str | None) -> str:
+        """Return the line of a script with an option."""
+        forms = self.resource if self.resource and len(key) > 1 else self.option
+        return forms[value is None].format(key=key, value=value, quoted=quote(value or ""))
 
     def job_id(self, answer: str) -> str | None:
         """Return the ID of an array; None if the answer to its submission has none."""
@@ -171,208 +159,92 @@ class BatchSystem(ABC):
 
 BATCH_SYSTEMS: Registry[BatchSystem] = Registry("batch system", __name__, BatchSystem)
 
+SLURM = BatchSystem(
+    name="slurm",
+    title="Slurm",
+    program="sbatch",
+    queue="squeue --jobs",
+    answer=r"^Submitted batch job (\d+)",
+    usual="array=0-{last}{limit}; time={minutes}; job-name={name}; nodes=1; open-mode=append; "
+    f"output={{folder}}/%a.log; signal=USR1@{MARGIN}",
+    needs={"cpus-per-task cpus-per-gpu": "{cores}", "mem mem-per-cpu mem-per-gpu": "{memory}M"},
+    option=("#SBATCH --{key}={quoted}\n", "#SBATCH --{key}\n"),
+    # Signals reach steps of srun, which does not take over the processors per task of sbatch.
+    script="#!/bin/bash\n{options}"
+    "exec srun ${{SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}} "
+    "{command}/$SLURM_ARRAY_TASK_ID.toml\n",
+    escape=("%", "%%"),
+    dashes=True,
+    fixed="array wrap a",
+    common="account partition qos constraint gres gpus gpus-per-node nodes",
+)
 
-def hours(seconds: int) -> str:
-    """Return a time as HH:MM:SS."""
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-
-
-class Slurm(BatchSystem):
-    """Slurm, whose options are those of ``sbatch``.
-
-    The jobs are steps of ``srun``, which a signal reaches before the time is up and by ``scancel
-    --signal``.
-    """
-
-    name: ClassVar[str] = "slurm"
-    title: ClassVar[str] = "Slurm"
-    stopped: ClassVar[str] = "are submitted again by the same command"
-    program: ClassVar[str] = "sbatch"
-    queue: ClassVar[str] = "squeue --jobs"
-    answer: ClassVar[str] = r"^Submitted batch job (\d+)"
-    index: ClassVar[str] = "$SLURM_ARRAY_TASK_ID"
-    mark: ClassVar[str] = "#SBATCH"
-    dashes: ClassVar[bool] = True
-    fixed: ClassVar[tuple[str, ...]] = ("array", "wrap", "a")
-    cores: ClassVar[tuple[str, ...]] = ("cpus-per-task", "cpus-per-gpu")
-    memory: ClassVar[tuple[str, ...]] = ("mem", "mem-per-cpu", "mem-per-gpu")
-    amount: ClassVar[str] = "{}M"
-    common: ClassVar[str] = "account partition qos constraint gres gpus gpus-per-node nodes"
-    # srun does not take over the processors per task of sbatch.
-    launcher: ClassVar[str] = "srun ${SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}"
-
-    def directives(self, array: JobArray) -> Iterator[str]:
-        """Yield the options of the script; see `BatchSystem.directives`."""
-        folder = str(array.folder).replace("%", "%%")
-        usual = {
-            "job-name": JOB_NAME,
-            "nodes": "1",
-            "open-mode": "append",
-            "output": f"{folder}/%a.log",
-            "signal": f"USR1@{MARGIN}",
-        }
-        yield f"--array=0-{array.jobs - 1}{array.limit}"
-        yield f"--time={array.minutes}"
-        for key, value in self.options(array, usual).items():
-            yield f"--{key}" if value is None else f"--{key}={quote(value)}"
-
-
-BATCH_SYSTEMS.register(Slurm())
-
-
-class PBS(BatchSystem):
-    """PBS, whose options of one letter are those of ``qsub``, and whose others are resources.
-
-    PBS sends no signal in time, so that a run keeps the time itself. It knows no array of a single
-    job, which therefore is none, and has no index.
-    """
-
-    name: ClassVar[str] = "pbs"
-    title: ClassVar[str] = "PBS"
-    stopped: ClassVar[str] = "are submitted again by the same command"
-    program: ClassVar[str] = "qsub"
-    queue: ClassVar[str] = "qstat -t"
-    answer: ClassVar[str] = r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$"
-    index: ClassVar[str] = "${PBS_ARRAY_INDEX:-0}"
-    mark: ClassVar[str] = "#PBS"
-    fixed: ClassVar[tuple[str, ...]] = ("J", "walltime")
+PBS = BatchSystem(
+    name="pbs",
+    title="PBS",
+    program="qsub",
+    queue="qstat -t",
+    answer=r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$",
+    usual="J=0-{last}{limit}; walltime={time}; N={name}; V; j=oe; o={folder}/^array_index^.log",
+    single="; J=; o={folder}/0.log",  # of which it knows no array
     # A job either selects chunks, or names its resources.
-    cores: ClassVar[tuple[str, ...]] = ("ncpus", "select", "nodes")
-    memory: ClassVar[tuple[str, ...]] = ("mem", "select", "nodes")
-    amount: ClassVar[str] = "{}mb"
-    common: ClassVar[str] = "q A P place ngpus vmem"
-    replaced: ClassVar[tuple[str, ...]] = ("^array_index^",)
-    warns: ClassVar[bool] = False
+    needs={"ncpus select nodes": "{cores}", "mem select nodes": "{memory}mb"},
+    option=("#PBS -{key} {quoted}\n", "#PBS -{key}\n"),
+    resource=("#PBS -l {key}={quoted}\n", "#PBS -l {key}\n"),
+    script="#!/bin/bash\n{options}exec {command}/${{PBS_ARRAY_INDEX:-0}}.toml\n",
+    fixed="J walltime",
+    common="q A P place ngpus vmem",
+    replaced="^array_index^",
+)
 
-    def directives(self, array: JobArray) -> Iterator[str]:
-        """Yield the options of the script; see `BatchSystem.directives`."""
-        several = array.jobs > 1
-        log = "^array_index^" if several else "0"
-        usual = {"N": JOB_NAME, "V": None, "j": "oe", "o": f"{array.folder}/{log}.log"}
-        if several:
-            yield f"-J 0-{array.jobs - 1}{array.limit}"
-        yield f"-l walltime={hours(array.seconds)}"
-        for key, value in self.options(array, usual).items():
-            if len(key) == 1:
-                yield f"-{key}" if value is None else f"-{key} {quote(value)}"
-            else:
-                yield f"-l {key}" if value is None else f"-l {key}={quote(value)}"
+LSF = BatchSystem(  # which queues jobs again that end with the code INTERRUPTED
+    name="lsf",
+    title="LSF",
+    stopped="are queued again by LSF",
+    program="bsub",
+    queue="bjobs",
+    answer=r"^Job <(\d+)> is submitted",
+    usual="J={name}[1-{jobs}]{limit}; W={minutes}; "
+    f"Q={INTERRUPTED}; R=span[hosts=1]; o={{folder}}/%I.log; wa=USR1; wt={-(-MARGIN // 60)}",
+    needs={"n": "{cores}", "R M": "span[hosts=1] rusage[mem={memory}MB]"},
+    option=("#BSUB -{key} {quoted}\n", "#BSUB -{key}\n"),
+    script="#!/bin/bash\n{options}exec {command}/$LSB_JOBINDEX.toml\n",
+    first=1,
+    by_input=True,
+    naming="J",
+    fixed="E Ep W",
+    common="q P gpu app G sla",
+    replaced="%I %J",
+)
 
+HTCONDOR = BatchSystem(  # which queues such jobs again; the hosts must share the folder
+    name="htcondor",
+    title="HTCondor",
+    stopped="stay in the queue and begin again",
+    program="condor_submit",
+    queue="condor_q",
+    answer=r"submitted to cluster (\d+)",
+    usual=f'universe=vanilla; executable={{program}}; arguments="{" ".join(COMMAND[1:])} '
+    "'{argument}/$(Process).toml'\"; output={folder}/$(Process).log; "
+    "error={folder}/$(Process).err; log={folder}/events.log; getenv=True; "
+    "should_transfer_files=NO; batch_name={name}; allowed_execute_duration={seconds}; "
+    f"on_exit_remove=(ExitBySignal =?= True) || (ExitCode =!= {INTERRUPTED}); "
+    "max_materialize={together}",
+    needs={"request_cpus": "{cores}", "request_memory": "{memory}MB"},
+    option=("{key} = {value}\n", "{key} = True\n"),
+    script="{options}queue {jobs}\n",
+    escape=("$", "$(DOLLAR)"),
+    keys=r"\+?[A-Za-z][A-Za-z0-9_.]*",
+    fixed="universe executable arguments queue allowed_execute_duration",
+    common="request_gpus request_disk requirements rank accounting_group",
+)
 
-BATCH_SYSTEMS.register(PBS())
-
-
-class LSF(BatchSystem):
-    """LSF, whose options are those of ``bsub``.
-
-    It numbers jobs from 1, and queues those again that end with the exit code of a stopped run.
-    """
-
-    name: ClassVar[str] = "lsf"
-    title: ClassVar[str] = "LSF"
-    stopped: ClassVar[str] = "are queued again by LSF"
-    program: ClassVar[str] = "bsub"
-    queue: ClassVar[str] = "bjobs"
-    answer: ClassVar[str] = r"^Job <(\d+)> is submitted"
-    index: ClassVar[str] = "$LSB_JOBINDEX"
-    mark: ClassVar[str] = "#BSUB"
-    fixed: ClassVar[tuple[str, ...]] = ("E", "Ep", "W")
-    cores: ClassVar[tuple[str, ...]] = ("n",)
-    memory: ClassVar[tuple[str, ...]] = ("R", "M")
-    amount: ClassVar[str] = "span[hosts=1] rusage[mem={}MB]"
-    common: ClassVar[str] = "q P gpu app G sla"
-    replaced: ClassVar[tuple[str, ...]] = ("%I", "%J")
-    first: ClassVar[int] = 1
-    by_input: ClassVar[bool] = True
-
-    def directives(self, array: JobArray) -> Iterator[str]:
-        """Yield the options of the script; see `BatchSystem.directives`."""
-        usual = {
-            "Q": str(INTERRUPTED),
-            "R": "span[hosts=1]",
-            "o": f"{array.folder}/%I.log",
-            "wa": "USR1",
-            "wt": str(-(-MARGIN // 60)),  # minutes
-        }
-        options = dict(array.options)
-        name = options.pop("J", None) or JOB_NAME
-        yield f"-J {quote(f'{name}[1-{array.jobs}]{array.limit}')}"
-        yield f"-W {array.minutes}"
-        for key, value in self.options(replace(array, options=options), usual).items():
-            yield f"-{key}" if value is None else f"-{key} {quote(value)}"
-
-
-BATCH_SYSTEMS.register(LSF())
-
-
-class HTCondor(BatchSystem):
-    """HTCondor, whose options are commands of a submit description.
-
-    A job stays in the queue, and begins again, until it ends with another exit code than that of a
-    stopped run. HTCondor sends no signal before the time of a job is up, so that a run keeps the
-    time itself. The hosts must share the folder of the scan.
-    """
-
-    name: ClassVar[str] = "htcondor"
-    title: ClassVar[str] = "HTCondor"
-    stopped: ClassVar[str] = "stay in the queue and begin again"
-    program: ClassVar[str] = "condor_submit"
-    queue: ClassVar[str] = "condor_q"
-    answer: ClassVar[str] = r"submitted to cluster (\d+)"
-    index: ClassVar[str] = "$(Process)"
-    warns: ClassVar[bool] = False
-    keys: ClassVar[str] = r"\+?[A-Za-z][A-Za-z0-9_.]*"
-    fixed: ClassVar[tuple[str, ...]] = (
-        *("universe", "executable", "arguments", "queue", "allowed_execute_duration"),
-    )
-    cores: ClassVar[tuple[str, ...]] = ("request_cpus",)
-    memory: ClassVar[tuple[str, ...]] = ("request_memory",)
-    amount: ClassVar[str] = "{}MB"
-    common: ClassVar[str] = "request_gpus request_disk requirements rank accounting_group"
-
-    def directives(self, array: JobArray) -> Iterator[str]:
-        """Yield the commands of the submit description; see `BatchSystem.directives`."""
-        program, *words = COMMAND
-        folder = _literal(str(array.folder))
-        card = f"{_literal(str(array.folder), quoted=True)}/{self.index}.toml"
-        usual: dict[str, str | None] = {
-            "universe": "vanilla",
-            "executable": _literal(program),
-            "arguments": f"\"{' '.join(words)} '{card}'\"",
-            "output": f"{folder}/{self.index}.log",
-            "error": f"{folder}/{self.index}.err",
-            "log": f"{folder}/events.log",
-            "getenv": "True",
-            "should_transfer_files": "NO",
-            "batch_name": JOB_NAME,
-            "allowed_execute_duration": str(array.seconds),
-            "on_exit_remove": f"(ExitBySignal =?= True) || (ExitCode =!= {INTERRUPTED})",
-        }
-        if array.together:
-            usual["max_materialize"] = str(array.together)
-        for key, value in self.options(array, usual).items():
-            yield f"{key} = {'True' if value is None else value}"
-        yield f"queue {array.jobs}"
-
-    def script(self, array: JobArray) -> str:
-        """Return the submit description of an array."""
-        return "".join(f"{d}\n" for d in self.directives(array))
-
-
-def _literal(text: str, quoted: bool = False) -> str:
-    """Return a text whose characters mean themselves; `quoted` between quotes of arguments."""
-    text = text.replace("$", "$(DOLLAR)")
-    return text.replace("'", "''").replace('"', '""') if quoted else text
-
-
-BATCH_SYSTEMS.register(HTCondor())
+for _system in (SLURM, PBS, LSF, HTCONDOR):
+    BATCH_SYSTEMS.register(_system)
 
 
 RECORD = "submitted.json"
 """File in the folder of an array that says who has accepted it."""
-
-MAX_RECORD = 2**16
-"""Maximum size of that file in bytes."""
 
 DIGITS = "[0-9]{1,9}"
 """Pattern of the numbers in options."""
@@ -380,15 +252,15 @@ DIGITS = "[0-9]{1,9}"
 
 @dataclass(frozen=True)
 class JobRequest:
-    """The batch system that the user chooses, and its options."""
+    """The batch system that the user chooses, and what its jobs ask for."""
 
     system: BatchSystem
     """The batch system."""
-    minutes: int
+    minutes: int = 0
     """Time limit of each job; 0 if the user leaves it to a forecast."""
-    together: int | None
+    together: int | None = None
     """Maximum number of jobs at the same time; None for no limit."""
-    options: dict[str, str | None]
+    options: Mapping[str, str | None] = field(default_factory=dict)
     """Options of the batch system; None for one without a value."""
     memory: int | None = None
     """Memory of each job in MiB by a forecast; None if there is none."""
@@ -398,39 +270,17 @@ class JobRequest:
         """Read options: ``KEY=VALUE``, or ``KEY`` for one without a value."""
         BATCH_SYSTEMS.check(name, "--submit")
         system = BATCH_SYSTEMS[name]
-        options: dict[str, str | None] = {}
-        for word in words:
-            key, equals, value = word.partition("=")
-            key = key.strip().lstrip("-")
-            if not re.fullmatch(system.keys, key) or not value.isprintable():
-                raise UsageError(
-                    f"--submit-option: '{shortened(word)}' is not of the form KEY=VALUE, as in "
-                    "time=12:00:00."
-                )
-            if {key, key.lower()} & {*system.fixed}:
-                raise UsageError(
-                    f"--submit-option: {key} is decided by the script; leave it out, and give a "
-                    f"time limit as {TIME}=12:00:00."
-                )
-            option = key.replace("-", "_")
-            systems = [] if option in system.known else BATCH_SYSTEMS.values()
-            if owner := next((x for x in systems if option in x.known), None):
-                raise UsageError(
-                    f"--submit-option: {key} is an option of {owner.title} and not of "
-                    f"{system.title}; give that of {system.title}, or leave it out."
-                )
-            key = option.replace("_", "-") if system.dashes else key
-            options[option if option in (TIME, TOGETHER) else key] = value if equals else None
+        options = dict(system.read(word) for word in words)
         minutes = parse_minutes(options.pop(TIME) or "") if TIME in options else 0
-        together = None
-        if TOGETHER in options:
-            text = options.pop(TOGETHER) or ""
-            together = int(text) if re.fullmatch(DIGITS, text) else 0
-            if not together:
-                raise UsageError(
-                    f"--submit-option: {TOGETHER} must be a positive whole number, not "
-                    f"'{shortened(text)}'."
-                )
+        if TOGETHER not in options:
+            return cls(system, minutes, None, options)
+        text = options.pop(TOGETHER) or ""
+        together = int(text) if re.fullmatch(DIGITS, text) else 0
+        if not together:
+            raise UsageError(
+                f"--submit-option: {TOGETHER} must be a positive whole number, not "
+                f"'{shortened(text)}'."
+            )
         return cls(system, minutes, together, options)
 
     def forecast(self, members: Sequence[Member], execution: Execution) -> JobRequest:
@@ -439,11 +289,10 @@ class JobRequest:
         Without a time limit of the user, there must be a forecast. With one it is left out where
         runs are tried for long, those with dynamical quarks, and where they cannot be tried.
         """
-        memory = self.system.memory
-        stated = not memory or self.options.keys() & {*memory}
-        if self.minutes and (
-            stated or any(member.parameters.algorithm.labels for member in members)
-        ):
+        needs = self.system.needs.items()
+        memory = {x for names, amount in needs if "{memory}" in amount for x in names.split()}
+        stated = not memory or memory & self.options.keys()
+        if self.minutes and (stated or any(x.parameters.algorithm.labels for x in members)):
             return self
         try:
             minutes, mib = job_needs(members, execution)
@@ -462,17 +311,14 @@ def parse_minutes(text: str) -> int:
 
     The formats are M, M:S, H:M:S, D-H, D-H:M and D-H:M:S.
     """
-    days, dash, rest = text.rpartition("-")
-    words = rest.split(":")
-    parts = [*words, *([days] if dash else [])]
-    if not all(re.fullmatch(DIGITS, part) for part in parts) or len(words) > 3:
+    number = f"({DIGITS})"
+    match = re.fullmatch(f"(?:{number}-)?{number}(?::{number})?(?::{number})?", text)
+    if not match:
         raise UsageError(
             f"--submit-option: time={shortened(text)} is not of the form HH:MM:SS or D-HH:MM:SS."
         )
-    numbers = [int(word) for word in words]
-    units = (3600, 60, 1) if dash or len(numbers) == 3 else (60, 1)
-    seconds = sum(n * unit for n, unit in zip(numbers, units, strict=False))
-    seconds += 86400 * int(days) if dash else 0
+    units = (86400, 3600, 60, 1) if match[1] or match[4] else (0, 60, 1, 0)
+    seconds = sum(unit * int(x or 0) for unit, x in zip(units, match.groups(), strict=True))
     if not seconds:
         raise UsageError(f"--submit-option: time={text} must be longer than zero.")
     return -(-seconds // 60)
@@ -497,7 +343,7 @@ class ArrayPlan:
     ) -> ArrayPlan:
         """Return an array in the next folder of those in `jobs`."""
         folder = jobs.absolute() / str(max(_numbers(jobs), default=0) + 1)
-        replaced = any(word in str(folder) for word in request.system.replaced)
+        replaced = any(word in str(folder) for word in request.system.replaced.split())
         if replaced or not str(folder).isprintable():
             raise UsageError(
                 "The path of the scan has characters that a script cannot have; choose another "
@@ -512,24 +358,48 @@ class ArrayPlan:
 
     @property
     def command(self) -> str:
-        """The command that submits the script."""
-        return self.request.system.command(self.script)
+        """The command that submits the script, as a shell takes it."""
+        system, script = self.request.system, quote(str(self.script))
+        return f"{system.program} < {script}" if system.by_input else f"{system.program} {script}"
 
     def text(self) -> str:
-        """Return the content of the script."""
-        r = self.request
-        jobs = self.folder, len(self.members), r.minutes, r.together, r.options
-        return r.system.script(JobArray(*jobs, self.execution.threads or 1, r.memory))
+        """Return the content of the script, which can also be submitted by hand."""
+        r, system, jobs = self.request, self.request.system, len(self.members)
+        options = dict(r.options)
+        place, program = (x.replace(*system.escape) for x in (str(self.folder), COMMAND[0]))
+        values = {
+            "jobs": jobs,
+            "last": jobs - 1,
+            "together": r.together or "",
+            "limit": f"%{r.together}" if r.together else "",
+            "time": f"{r.minutes // 60:02d}:{r.minutes % 60:02d}:00",
+            "minutes": r.minutes,
+            "seconds": 60 * r.minutes,
+            "cores": self.execution.threads or 1,
+            "memory": r.memory,
+            "name": options.pop(system.naming, None) or "gauge-mc",
+            "folder": place,
+            "argument": place.replace("'", "''").replace('"', '""'),
+            "program": program,
+            "command": f"{join(COMMAND)} {quote(str(self.folder))}",
+        }
+        lines = (system.line(*item) for item in system.options(options, values, jobs == 1).items())
+        return system.script.format(options="".join(lines), **values)
 
     def submit(self) -> str:
         """Write the folder and submit the array; return its ID."""
-        self._write()
+        import tomli_w
+
+        system = self.request.system
+        with complete_folder(self.folder) as temporary:
+            for number, member in enumerate(self.members, system.first):
+                write_file(temporary / f"{number}.toml", tomli_w.dumps(self._card(member)))
+            write_file(temporary / self.script.name, self.text())
         try:
             answer = self._answer()
         except GaugeError:
             shutil.rmtree(self.folder)
             raise
-        system = self.request.system
         job = system.job_id(answer)
         if not job:
             raise GaugeError(
@@ -540,26 +410,15 @@ class ArrayPlan:
         write_file(self.folder / RECORD, f"{submitted}\n")
         return job
 
-    def _write(self) -> None:
-        import tomli_w
-
-        with complete_folder(self.folder) as temporary:
-            for number, member in enumerate(self.members, self.request.system.first):
-                write_file(temporary / f"{number}.toml", tomli_w.dumps(self._card(member)))
-            write_file(temporary / self.script.name, self.text())
-
     def _card(self, member: Member) -> dict[str, object]:
         """Return the run card of a job."""
-        e, limit = self.execution, self.execution.time_limit
-        if not self.request.system.warns:
-            seconds = 60 * self.request.minutes
+        e, limit, seconds = self.execution, self.execution.time_limit, 60 * self.request.minutes
+        if "USR1" not in self.request.system.usual:
             limit = min(limit or seconds, max(seconds - MARGIN, seconds // 2))
+        names = ("backend", "devices", "threads", "checkpoint_every")
         settings = {
             "output": str(member.run.path.absolute()),
-            "backend": e.backend,
-            "devices": e.devices,
-            "threads": e.threads,
-            "checkpoint_every": e.checkpoint_every,
+            **{name: getattr(e, name) for name in names},
             "time_limit": None if limit is None else f"0:0:{limit:.0f}",
         }
         stated = {name: value for name, value in settings.items() if value is not None}
@@ -567,12 +426,11 @@ class ArrayPlan:
 
     def _answer(self) -> str:
         """Let the batch system have the array; return what it answers."""
-        system = self.request.system
-        script = self.text() if system.by_input else None
+        system, by_input = self.request.system, self.request.system.by_input
+        words = [system.program] if by_input else [system.program, str(self.script)]
+        text = self.text() if by_input else None
         try:
-            process = subprocess.run(
-                system.words(self.script), input=script, capture_output=True, text=True, check=False
-            )
+            process = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
             raise GaugeError(
                 f"{system.title} is not installed on this machine ({system.program} is missing); "
@@ -583,10 +441,8 @@ class ArrayPlan:
                 f"The jobs cannot be submitted by {system.program}: {error}."
             ) from error
         if process.returncode:
-            reason = (
-                _last_line(process.stderr) or _last_line(process.stdout) or "it gives no reason"
-            )
-            raise GaugeError(f"{system.title} rejected the jobs: {reason}.")
+            lines = map(_last_line, (process.stderr, process.stdout, "it gives no reason"))
+            raise GaugeError(f"{system.title} rejected the jobs: {next(filter(None, lines))}.")
         return process.stdout
 
 
@@ -621,17 +477,17 @@ def submit(
     scan_request: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
 ) -> Submission:
     """Submit a job for each run that is neither complete nor running."""
-    request = JobRequest.of(system, words)
-    if ladders(scan_request.scan().members()):
+    request, scan = JobRequest.of(system, words), scan_request.scan()
+    if ladders(scan.members()):
         raise UsageError(
             "--submit makes a job of every run, and runs that exchange their couplings are one "
             "process; repeat the command without --submit in a job, or leave out --tempering."
         )
     scan_request.check_runs()
     if dry_run:
-        scan_request.scan().check_place()
-        refuse_in_use(scan_request.scan().lock)
-        return _submission(scan_request.scan(), request, scan_request.execution)
+        scan.check_place()
+        refuse_in_use(scan.lock)
+        return _submission(scan, request, scan_request.execution)
     with scan_request.locked(write=False) as scan:
         return _submission(scan, request, scan_request.execution, RunLog(scan.path))
 
@@ -644,28 +500,24 @@ def _submission(
     Nothing is written if the jobs are refused.
     """
     tally = Tally(scan.members())
-    remaining = [
-        member for member in tally.members if not (tally.done(member) or member.run.holder()[1])
-    ]
+    left = [x for x in tally.members if not (tally.done(x) or x.run.holder()[1])]
     job = array = None
-    if remaining:
-        array = ArrayPlan.of(
-            request.forecast(remaining, execution), scan.jobs, remaining, execution
-        )
+    if left:
+        array = ArrayPlan.of(request.forecast(left, execution), scan.jobs, left, execution)
     if array and log:
         try:
             job = array.submit()
         finally:
             if array.folder.exists():  # the batch system may have the jobs
                 scan.write()
-        with logged_session([log], devices=request.system.name, runs=len(remaining)) as ended:
+        with logged_session([log], devices=request.system.name, runs=len(left)) as ended:
             ended |= {"ended": SUBMITTED, "job": job}
     elif log:
         scan.write()
     return Submission(
         str(scan.path),
         job,
-        [str(x.run.path) for x in remaining],
+        [str(x.run.path) for x in left],
         len(tally.members),
         sum(map(tally.done, tally.members)),
         array.command if array else None,
@@ -677,7 +529,7 @@ def last_array(jobs: Path) -> tuple[str | None, str | None, str | None]:
     """Return the array that was submitted last, of those with folders in `jobs`."""
     for number in sorted(_numbers(jobs), reverse=True):
         with suppress(GaugeError, ValueError, LookupError, TypeError):
-            record = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))
+            record = parse_json(read_text(jobs / str(number) / RECORD, 2**16))
             system, job = BATCH_SYSTEMS[str(record["system"])], str(record["job"])
             return job, system.name, f"{system.queue} {quote(job)}"
     return None, None, None

@@ -1,5 +1,6 @@
 """The command line as a whole: its help, its exit codes, and what it imports."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import gauge_mc as package
+from gauge_mc.cli import load_command
 from tests.calls import call
 from tests.patience import PATIENCE
 
@@ -32,6 +34,15 @@ def test_help_imports_nothing_that_takes_time():
     own = {"cli", "cli.help", "console", "errors", "interruption", "plugins", "quoting", "registry"}
     assert ours == {"gauge_mc", "gauge_mc.defaults", *(f"gauge_mc.{name}" for name in own)}
     assert "numpy" not in found
+
+
+@pytest.mark.parametrize("name", ["regenerate", "report", "thin"])
+def test_commands_that_are_functions_have_their_parameters(name):
+    """Options are those of the docstring, and their values are passed by name."""
+    function = inspect.signature(getattr(package, name)).parameters.values()
+    needed = {"quiet" if x.name == "progress" else x.name: x.default is x.empty for x in function}
+    options = {x.name: x.required for x in load_command(name).params if x.name != "help"}
+    assert options == {**needed, "json": False}
 
 
 def test_version():

@@ -9,7 +9,8 @@ import pytest
 from gauge_mc.cli import COMMANDS
 from gauge_mc.devices.cpu import compiler, zig
 from gauge_mc.libraries import PYTHON
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, COMMAND, JobArray
+from gauge_mc.run.settings import Execution
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, COMMAND, ArrayPlan, JobRequest
 
 DECOYS = ("typer", "numpy", "pip", "rich", "ziglang", "shlex")
 TINY = "--beta 2.2 --lattice 4x4x4x4 --thermalize 1 --configs 2 --separation 1 --backend cpu"
@@ -53,7 +54,8 @@ def test_job_scripts_execute_none(decoys, name):
     """The words that begin the command of a job, in place of the run card its help."""
     words = [*COMMAND[:-1], "--help"]
     assert start(decoys, *words) == (0, "")
-    assert "-P -u -m gauge_mc" in BATCH_SYSTEMS[name].script(JobArray(decoys, 2, 10))
+    request = JobRequest(BATCH_SYSTEMS[name], 10)
+    assert "-P -u -m gauge_mc" in ArrayPlan(request, decoys, [None] * 2, Execution()).text()
 
 
 def test_installations_and_compilers_execute_none(decoys):

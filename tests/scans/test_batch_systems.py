@@ -3,10 +3,8 @@
 import json
 import math
 import os
-import re
 import shlex
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from gauge_mc.scans import batch_systems, forecast
 from gauge_mc.scans.batch_systems import (
     BATCH_SYSTEMS,
     ArrayPlan,
-    JobArray,
     JobRequest,
     last_array,
     parse_minutes,
@@ -41,14 +38,15 @@ ANSWERS = {
 }
 """Answers to a submission of two jobs."""
 
-IDS = {"slurm": "42", "pbs": "42[].server", "lsf": "42", "htcondor": "42"}
-
 QUERIES = {
     "slurm": "squeue --jobs 42",
     "pbs": "qstat -t '42[].server'",
     "lsf": "bjobs 42",
     "htcondor": "condor_q 42",
 }
+"""Commands that show these jobs; the last word is their ID."""
+
+IDS = {name: shlex.split(query)[-1] for name, query in QUERIES.items()}
 
 EVERY = pytest.mark.parametrize("name", BATCH_SYSTEMS)
 
@@ -64,6 +62,10 @@ def words(name, *more, **options):
 def program(path, text):
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
+
+
+def script(request, folder="/s/1", jobs=2, threads=None):
+    return ArrayPlan(request, Path(folder), [None] * jobs, Execution(threads=threads)).text()
 
 
 @pytest.fixture
@@ -99,33 +101,21 @@ def test_options_with_other_characters_are_refused(name, bad):
         JobRequest.of(name, ["time=5", bad])
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("slurm", "wrap=ls array=0-9"),
-        ("pbs", "J=0-9 walltime=1:00:00"),
-        ("lsf", "E=ls Ep=ls W=60"),
-        ("htcondor", "executable=/bin/ls Arguments=x universe=local queue=5"),
-        ("htcondor", "allowed_execute_duration=3600"),
-    ],
-)
-def test_options_that_are_left_to_the_script_are_refused(name, words):
-    for word in words.split():
-        with pytest.raises(UsageError, match=r"is decided by the script; .* time=12:00:00\."):
-            JobRequest.of(name, ["time=5", word])
+@EVERY
+def test_options_that_are_left_to_the_script_are_refused(name):
+    for key in BATCH_SYSTEMS[name].fixed.split():
+        for word in (f"{key}=1", key.title()):
+            with pytest.raises(UsageError, match=r"is decided by the script; .* time=12:00:00\."):
+                JobRequest.of(name, ["time=5", word])
     JobRequest.of("lsf", ["time=5", "e=errors.log"])
 
 
-@pytest.mark.parametrize(("name", "text"), [("pbs", "^array_index^"), ("lsf", "%I"), ("lsf", "%J")])
-def test_folders_with_what_a_batch_system_replaces_are_refused(tmp_path, name, text):
-    request, execution = JobRequest.of(name, ["time=5"]), Execution()
-    with pytest.raises(UsageError, match="characters that a script cannot have"):
-        ArrayPlan.of(request, tmp_path / text / "jobs", [], execution)
-    ArrayPlan.of(request, tmp_path / "jobs", [], execution)
-
-
-def test_every_batch_system_has_an_answer():
-    assert {*ANSWERS} == {*BATCH_SYSTEMS}
+@pytest.mark.parametrize(
+    ("name", "text"), [("pbs", "^array_index^"), ("lsf", "%I"), ("lsf", "%J"), ("slurm", "a\nb")]
+)
+def test_folders_whose_names_a_script_cannot_have_are_refused(folder, name, text):
+    said = scan(*words(name)[:4], "--output", text, *words(name)[6:], expect=2)
+    assert "characters that a script cannot have; choose another --output" in said
 
 
 WANTED = {
@@ -172,21 +162,20 @@ WANTED = {
 
 @EVERY
 def test_a_script_asks_for_the_jobs(name):
-    array = JobArray(Path("/a b/1"), 2, 90, 8, {"comment": "c d"}, 3, 1800)
-    lines = BATCH_SYSTEMS[name].script(array).splitlines()
-    assert {*WANTED[name]} <= {*lines}
+    request = JobRequest(BATCH_SYSTEMS[name], 90, 8, {"comment": "c d"}, 1800)
+    assert {*WANTED[name]} <= {*script(request, "/a b/1", threads=3).splitlines()}
 
 
 @EVERY
 def test_cores_and_memory_of_the_user_replace_those_of_the_script(name):
-    system = BATCH_SYSTEMS[name]
-    for stated in (*system.cores, *system.memory):
+    needs = [names.split() for names in BATCH_SYSTEMS[name].needs]
+    for stated in {option for names in needs for option in names}:
         request = JobRequest.of(name, [f"{stated.replace('-', '_')}=24"])
-        array = JobArray(Path("/s/1"), 2, 90, None, request.options, 3, 1800)
-        options = system.options(array, {})
-        assert options.pop(stated) == "24"
-        assert ("3" in options.values()) == (stated not in system.cores)
-        assert any("1800" in one for one in options.values()) == (stated not in system.memory)
+        lines = script(replace(request, minutes=90, memory=1800), threads=33).splitlines()
+        assert sum("24" in line for line in lines) == 1
+        assert [any(x in line for line in lines) for x in ("33", "1800")] == [
+            stated not in names for names in needs
+        ]
 
 
 @EVERY
@@ -237,9 +226,9 @@ def test_runs_that_cannot_be_tried_need_a_time(folder, monkeypatch):
 
 
 def test_pbs_has_no_array_of_one_job():
-    script = BATCH_SYSTEMS["pbs"].script(JobArray(Path("/s/1"), 1, 90))
-    assert "-J" not in script
-    assert "#PBS -o /s/1/0.log\n" in script
+    text = script(JobRequest(BATCH_SYSTEMS["pbs"], 90), jobs=1)
+    assert "-J" not in text
+    assert "#PBS -o /s/1/0.log\n" in text
 
 
 @EVERY
@@ -250,7 +239,7 @@ def test_the_dry_run_shows_what_is_submitted(name, accepting):
     scan(*words(name))
     script = accepting / "s" / "jobs" / "1" / f"array.{name}"
     assert text == script.read_text() == (accepting / name).read_text()
-    command = BATCH_SYSTEMS[name].command(script)
+    command = f"bsub < {script}" if name == "lsf" else f"{BATCH_SYSTEMS[name].program} {script}"
     assert first == f"s: 0 of 2 runs complete, 2 to be submitted by: {command}"
 
 
@@ -336,11 +325,6 @@ def test_a_run_keeps_the_time_where_nobody_warns_it(name, limit, kept, accepting
     assert read_card(card).get("time_limit") == expected
 
 
-def test_a_path_that_no_script_can_have_is_refused(accepting):
-    said = scan(*words("pbs")[:4], "--output", "a\nb", *words("pbs")[6:], expect=2)
-    assert "choose another --output" in said
-
-
 def job(name, folder, number):
     """Return the command and the variables with which a batch system begins a job."""
     script = folder / f"array.{name}"
@@ -393,9 +377,3 @@ def test_a_job_whose_time_is_up_goes_on_when_it_is_submitted_again(name, accepti
     assert codes[-1] == 0
     assert len(codes) > 1
     assert "1 of 1 runs complete" in scan("--collect", "--output", "s")
-
-
-def test_the_scripts_call_this_python():
-    for name in BATCH_SYSTEMS:
-        text = BATCH_SYSTEMS[name].script(JobArray(Path("/s/1"), 2, 90))
-        assert re.search(rf"{re.escape(sys.executable)}\b", text)

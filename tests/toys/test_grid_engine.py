@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
+from gauge_mc.run.settings import Execution
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, ArrayPlan, JobRequest
 
 
 def test_a_script_asks_for_the_jobs():
     system = BATCH_SYSTEMS["grid-engine"]
-    array = JobArray(Path("/jobs"), 3, minutes=90, together=2, options={"q": "long", "cwd": None})
-    first, *directives, command = system.script(array).splitlines()
+    request = JobRequest(system, 90, together=2, options={"q": "long", "cwd": None})
+    plan = ArrayPlan(request, Path("/jobs"), [None] * 3, Execution())
+    first, *directives, command = plan.text().splitlines()
     assert first == "#!/bin/bash"
     assert directives == [
-        *("#$ -t 1-3", "#$ -l h_rt=01:30:00", "#$ -tc 2", "#$ -N gauge-mc", "#$ -V", "#$ -j y"),
+        *("#$ -l h_rt=01:30:00", "#$ -t 1-3", "#$ -tc 2", "#$ -N gauge-mc", "#$ -V", "#$ -j y"),
         *("#$ -o '/jobs/$TASK_ID.log'", "#$ -q long", "#$ -cwd"),
     ]
     assert command.endswith(" generate --card /jobs/$SGE_TASK_ID.toml")
