@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
-from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option, check_named, check_options, merged
@@ -296,14 +296,14 @@ def bench(
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         return BenchPlan.from_values({**options, **changes})
 
-    place = {"backend": backend, "devices": devices, "threads": threads}
+    place = Place(devices, backend, threads)
     axis, processes = BenchAxis.parse(over, weak) if over else None, find_processes()
     with processes.aborting():
         return bench_on(place, plan_of, axis, processes)
 
 
 def bench_on(
-    place: Mapping[str, Any],
+    place: Place,
     plan_of: Callable[[Mapping[str, Any]], BenchPlan],
     axis: BenchAxis | None,
     processes: Processes,
@@ -314,16 +314,15 @@ def bench_on(
     from gauge_mc.benchmarks.over import bench_over
     from gauge_mc.domain.device_group import open_device_group
 
-    def suited(plan: BenchPlan, where: Mapping[str, Any]) -> Lattice:
-        return plan.lattice_on(choose_devices(**where)[0].backend)
+    def suited(plan: BenchPlan, place: Place) -> Lattice:
+        return plan.lattice_on(choose_devices(*place)[0].backend)
 
     def once(changes: Mapping[str, Any]) -> BenchResult:
-        values = {**place, **changes}
-        where = {name: values.pop(name) for name in place}
-        plan = plan_of(values)
+        where = place._replace(**{name: changes[name] for name in changes if name in place._fields})
+        plan = plan_of({name: x for name, x in changes.items() if name not in place._fields})
         lattice = suited(plan, where)
         kind: dict[str, Any] = dict(processes=processes, share_gpus=share_gpus, lattice=lattice)
-        with closing(open_device_group(**where, **kind)) as group:
+        with closing(open_device_group(*where, **kind)) as group:
             return carry_out(plan, group, lattice)
 
     return bench_over(axis, suited(plan_of({}), place), once) if axis else once({})

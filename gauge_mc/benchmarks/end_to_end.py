@@ -35,11 +35,11 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.convert import convert
 from gauge_mc.run.directory import Run
-from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.measurement import NO_MEASUREMENT
+from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
-from gauge_mc.run.request import ChainTask, SessionPlan
-from gauge_mc.run.session import carry_out
+from gauge_mc.run.request import RunRequest
+from gauge_mc.run.session import Session
 
 WARM_UP = 20
 """Updates before the timing of a run."""
@@ -280,15 +280,14 @@ class _Timing:
         runs: list[tuple[Run, Parameters]],
         report: Callable[[Chain], object] = lambda chain: None,
     ) -> None:
-        first = runs[0][1]
-        observables = Catalogue.of(first.lattice, ()).chosen(first)
         with ExitStack() as locks:
-            tasks = []
+            opened = []
             for run, parameters in runs:
-                tasks.append(ChainTask(run, locks.enter_context(run.locked()), parameters))
+                request = RunRequest({"output": str(run.path)})
+                opened.append(OpenRun(request, parameters, locks.enter_context(run.locked())))
                 run.write(parameters, [])
             never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
-            carry_out(SessionPlan(tuple(tasks), observables, self._devices, 1e9, never, report))
+            Session(opened, self._devices, never, report).carry_out()
 
     def _new_run(self) -> Run:
         self._number += 1

@@ -21,6 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from types import FrameType
 from typing import Annotated, Any, NoReturn, TextIO
@@ -233,18 +234,17 @@ def _ending_in_order() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _program() -> int:
-    """Carry out the command line, and return the exit code."""
-    TYPED.set(tuple(sys.argv[1:]))
-    return int(app(prog_name="gauge-mc", standalone_mode=False) or 0)
+PROGRAM = partial(app, prog_name="gauge-mc", standalone_mode=False)
+"""The command line, which returns the exit code, or None."""
 
 
-def main(program: Callable[[], int] = _program) -> None:
+def main(program: Callable[[], Any] = PROGRAM) -> None:
     """Run the program.
 
     Every expected error is reported in one sentence on stderr. Results are kept if standard output
     cannot be written. The exit code is then 1, unless the reader closed the pipe.
     """
+    TYPED.set(tuple(sys.argv[1:]))
     if COMPLETING in os.environ:
         sys.exit(_completion(program))
     if os.environ.get("COLUMNS", "").strip("0") == "":
@@ -271,18 +271,18 @@ def _warning(
     return f"{category.__name__}: {message}\n"
 
 
-def _completion(program: Callable[[], int]) -> int:
+def _completion(program: Callable[[], Any]) -> int:
     """Print what a shell asks for; whatever fails leaves the line that somebody types as it is."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
-        return program()
+        return int(program() or 0)
     return 1
 
 
-def _run(program: Callable[[], int]) -> int:
+def _run(program: Callable[[], Any]) -> int:
     """Run the program, and return its exit code."""
     try:
         _try_numpy()
-        code = program()
+        code = int(program() or 0)
     except GaugeError as error:
         code = _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):

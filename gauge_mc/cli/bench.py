@@ -20,7 +20,7 @@ from gauge_mc.benchmarks.over import MAX_SAVED, SavedBenchmark
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.options import with_settings
-from gauge_mc.devices.choice import BACKENDS
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.structured import json_with
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
 """Kind of the files that ``--save`` writes."""
 
-PLACE = ("backend", "devices", "threads", "share_gpus")
+PLACE = (*Place._fields, "share_gpus")
 """Options of runs that say where kernels are timed."""
 
 SETTINGS = (
@@ -158,13 +158,12 @@ def bench(
     """
     from gauge_mc.benchmarks.over import BenchAxis, BenchSeries
     from gauge_mc.console import Console
-    from gauge_mc.devices.choice import AUTOMATIC, hint
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
     from gauge_mc.run.cards import named_values
     from gauge_mc.run.parameters import Parameters
 
-    backend, devices, threads, share_gpus = (settings.pop(name) for name in PLACE)
+    devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
     if (weak or plot) and not over:
         raise UsageError("--weak and --plot are for --over; add it, or leave them out.")
     if over and (tune or compare):
@@ -191,10 +190,9 @@ def bench(
     console = Console(stderr=json)
     processes = find_processes()
     with processes.aborting():
-        place = {"backend": backend or AUTOMATIC, "devices": devices, "threads": threads}
+        place = Place(devices, backend or AUTOMATIC, threads)
         root = processes.rank == 0
-        advice = hint() if place["backend"] == AUTOMATIC and not devices else None
-        if advice and root:
+        if root and (advice := place.hint()):
             console.print(advice, soft_wrap=True)
 
         def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> BenchResult:

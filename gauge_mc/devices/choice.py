@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gauge_mc.devices.base import Backend, Device
 from gauge_mc.errors import GaugeError, UsageError
@@ -49,6 +50,21 @@ class DeviceChoice:
     def open(self, worker: bool = False) -> Device:
         """Open the device; see `Backend.open`."""
         return BACKENDS[self.backend].open(self.ordinal, self.threads, worker)
+
+
+class Place(NamedTuple):
+    """Where something is computed; see `choose_devices` and the options of the same names."""
+
+    devices: str | None = None
+    backend: str = AUTOMATIC
+    threads: int | None = None
+
+    def hint(self) -> str | None:
+        """Explain why a preferred backend is not used by default, and what to do about it."""
+        if self.backend != AUTOMATIC or self.devices:
+            return None
+        hints = (x.hint() for x in BACKENDS.values() if x.preference > _preferred().preference)
+        return next((words for words in hints if words), None)
 
 
 def check_threads(threads: int | None) -> None:
@@ -94,12 +110,6 @@ def choose_devices(
         )
     usual = max(numbered, key=lambda x: x.preference)  # which says why it is not usable
     return _numbered(_preferred_of(numbered) or usual, devices)
-
-
-def hint() -> str | None:
-    """Explain why a preferred backend is not used by default, and what to do about it."""
-    hints = (x.hint() for x in BACKENDS.values() if x.preference > _preferred().preference)
-    return next((words for words in hints if words), None)
 
 
 @checks_types

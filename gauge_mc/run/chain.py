@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -325,6 +324,7 @@ class Batch:
             self.field = self.chains[0].field
         tempered = self.chains[0].parameters.tempering
         self.tempering = CouplingExchange(self.chains, self.field) if tempered else None
+        self._advance: Update | None = None
 
     def _moved(self, chains: Iterable[Chain], count: int) -> tuple[Chain, ...]:
         """Move chains to the replicas of one field; return them."""
@@ -345,23 +345,24 @@ class Batch:
         """Number of updates that every chain has done, thermalisation included."""
         return self.chains[0].sweep
 
+    def prepare(self) -> Update:
+        """Prepare updates, once, because an update of a small lattice takes little time."""
+        p = self.chains[0].parameters
+        couplings = [chain.parameters.coupling for chain in self.chains]
+        randoms = [chain.random for chain in self.chains]
+        tunings = [chain.tuning for chain in self.chains]
+        prepared = p.algorithm.prepare(self.field, couplings, randoms, p.chain_version, tunings)
+        self._advance = prepared
+        return prepared
+
     def update(self) -> None:
         """Do one update of every chain."""
-        self.records = self._update()
+        self.records = (self._advance or self.prepare())()
         for n, chain in enumerate(self.chains):
             chain.sweep += 1
             chain.record = self.records[n] if self.records else ()
         if self.tempering:
             self.tempering.after_update()
-
-    # The update is prepared only once, because an update of a small lattice takes little time.
-    @cached_property
-    def _update(self) -> Update:
-        p = self.chains[0].parameters
-        couplings = [chain.parameters.coupling for chain in self.chains]
-        randoms = [chain.random for chain in self.chains]
-        tunings = [chain.tuning for chain in self.chains]
-        return p.algorithm.prepare(self.field, couplings, randoms, p.chain_version, tunings)
 
 
 VARYING = ("beta", "seed", "configs")

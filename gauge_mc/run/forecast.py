@@ -34,9 +34,9 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import ChainTask, RunRequest, compile_kernels
-from gauge_mc.run.session import refuse_leftovers
+from gauge_mc.run.request import RunRequest, compile_kernels
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 
@@ -240,11 +240,9 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
         for item in p.recorded if sweep else ():
             read_table(run.table(item.observable))
         if not sweep:
-            refuse_leftovers([ChainTask(run, None, p)])
+            OpenRun(request, p).refuse_leftovers()
         observables = request.chosen(p)
-        opened = open_device_group(
-            e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=p.lattice
-        )
+        opened = open_device_group(*e.place, processes, e.share_gpus, lattice=p.lattice)
         with closing(opened) as devices:
             name = devices.name  # a collective operation of all processes
             costs = try_out([p], observables, devices, run.checkpoint if sweep else None)

@@ -21,7 +21,7 @@ from gauge_mc import defaults
 from gauge_mc.analysis.timeseries import caution_series, caution_short, caution_spacing, estimate
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind
 from gauge_mc.console import Console, NotebookBar
-from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
+from gauge_mc.devices.choice import AUTOMATIC, Place, choose_devices
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
 from gauge_mc.domain.lattice import Lattice, OddLattice
@@ -180,9 +180,9 @@ def measure(
         columns = {name: np.array([record[i] for record in records]) for i, name in names}
         return TableData(quantity.header, columns)
     _check_order(target, observable)
-    paths, places = paths_of(target), (devices, backend, threads)
+    paths, place = paths_of(target), Place(devices, backend, threads)
     console = Console(quiet=not progress)
-    plan = _ObservablePlan(observable, options, precision, places, split, console, again=again)
+    plan = _ObservablePlan(observable, options, precision, place, split, console, again=again)
     if at is not None:
         refuse_kind(kind, number, "A run")
         if (every_config, skip) != (1, 0):
@@ -202,8 +202,7 @@ class _ObservablePlan:
     observable: str | CustomObservable
     options: Mapping[str, Any]
     precision: str | None
-    places: tuple[str | None, str, int | None]
-    """Devices, backend and number of threads."""
+    place: Place
     split: bool
     console: Console
     logged: bool = True
@@ -233,8 +232,8 @@ class _ObservablePlan:
         """Return functions that open the devices: one for each, or one for all to split."""
         options: dict[str, Any] = {"all_by_default": True}
         if self.split:
-            return [partial(open_device_group, *self.places, lattice=lattice, **options)]
-        return [device.open for device in choose_devices(*self.places, **options)]
+            return [partial(open_device_group, *self.place, lattice=lattice, **options)]
+        return [device.open for device in choose_devices(*self.place, **options)]
 
     def carry_out(self, ensemble: Ensemble, path: Path | None) -> TableData:
         """Measure on the configurations that the table lacks, and return the table."""
@@ -246,9 +245,8 @@ class _ObservablePlan:
             if not observable.records:
                 observable = _prepared(observable, ensemble, width, pool)
             with measuring(ensemble, observable, path, width, self.again) as work:
-                devices, backend, _ = self.places
-                advice = hint() if backend == AUTOMATIC and not devices else None
-                console.print(*opening(work, pool.name, advice), sep="\n", soft_wrap=True)
+                lines = opening(work, pool.name, self.place.hint())
+                console.print(*lines, sep="\n", soft_wrap=True)
                 if work.left and observable.takes_memory:
                     memory = self._memory_on(pool, observable, ensemble)
                     refuse_shortage(memory)
@@ -309,8 +307,8 @@ def measurement_memory(
     For the parameters and errors see `measure`.
     """
     _check_order(target, observable)
-    places, console = (devices, backend, threads), Console(quiet=True)
-    plan = _ObservablePlan(observable, options, precision, places, split, console)
+    place, console = Place(devices, backend, threads), Console(quiet=True)
+    plan = _ObservablePlan(observable, options, precision, place, split, console)
     return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group), number))
 
 
@@ -341,7 +339,7 @@ def _measure_again(
     silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
     with (
         TemporaryDirectory() as folder,
-        closing(open_device_group(*plan.places, lattice=chain.parameters.lattice)) as group,
+        closing(open_device_group(*plan.place, lattice=chain.parameters.lattice)) as group,
         updates_shown(plan.console, chain.work(lacking)) as advance,
     ):
         facts = {"devices": group.name, "configurations": len(remaining)}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
-from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import COLD, HOT, Field
@@ -25,10 +22,9 @@ from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, LINK_TRACE, PLAQUETTE
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
-from gauge_mc.run.chain import Chain, check_start
+from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, Run, missing_run
 from gauge_mc.run.functions import Catalogue, ObservableLike, check_folders
-from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters, known_options
 from gauge_mc.run.settings import PHYSICS, Execution
@@ -114,74 +110,6 @@ class RunRequest:
         return Catalogue.of(parameters.lattice, self.observables)
 
 
-StopReason = Callable[[float], str | None]
-"""Function that takes the time in seconds that stopping would take, and returns the reason to stop
-now, or None."""
-
-OnUpdate = Callable[[Chain], object]
-"""Function that is called after every update."""
-
-
-@dataclass
-class Times:
-    """Shares of a session's time, in seconds."""
-
-    start: float = 0.0
-    """Compiling kernels, and beginning or resuming the chain."""
-    update: float = 0.0
-    """Updates of the links. On a GPU they include what kernels of measurements take, because the
-    host does not wait for each of them.
-    """
-    measure: float = 0.0
-    """Measurements with their tables."""
-    write: float = 0.0
-    """Snapshots of configurations, and checkpoints."""
-    wait: float = 0.0
-    """Waiting for configurations to be on disk."""
-
-    @contextmanager
-    def of(self, share: str) -> Iterator[None]:
-        """Add the duration of a context to one of the shares."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            setattr(self, share, getattr(self, share) + time.monotonic() - began)
-
-
-@dataclass(frozen=True)
-class SessionPlan:
-    """The work of a session: runs, observables, devices and limits."""
-
-    tasks: tuple[ChainTask, ...]
-    """The run; or the runs of a batch, after the same number of updates, with parameters that
-    differ only in couplings and seed.
-    """
-    observables: dict[Measurement, Observable]
-    """Observables to measure."""
-    devices: DeviceGroup
-    """Devices that share the lattice; a single one for a batch."""
-    checkpoint_every: float
-    """Time in seconds between checkpoints."""
-    stop: StopReason
-    """See `StopReason`."""
-    report: OnUpdate
-    """Function that is called after every update to show the progress of the first run."""
-    on_update: OnUpdate | None = None
-    """The user's callback, called after every update with the first run. A true result stops the
-    session.
-    """
-    times: Times = field(default_factory=Times)
-    """Shares of the time so far; the session adds to them."""
-    energy: EnergyMeter | None = None
-    """Meter of the energy, which the session reads regularly."""
-
-    @property
-    def parameters(self) -> Parameters:
-        """Parameters of the first run; the others differ only in couplings and seed."""
-        return self.tasks[0].parameters
-
-
 def compile_kernels(
     parameters: Parameters,
     observables: Iterable[Observable],
@@ -226,15 +154,3 @@ def _needed(
         yield LINK_TRACE, ()
     for observable in (*observables, *live_observables(p.lattice)):
         yield from ((kernel, ()) for kernel in observable.kernels)
-
-
-@dataclass(frozen=True)
-class ChainTask:
-    """A run in a session, with its lock and parameters."""
-
-    run: Run
-    """The run directory."""
-    lock: RunLock | None
-    """Run lock; None if this process is not the root."""
-    parameters: Parameters
-    """Parameters of the run, as in run.toml."""

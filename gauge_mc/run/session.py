@@ -9,31 +9,59 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gauge_mc import algorithms
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.errors import ChainError, GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.files.columns import SWEEP, TableColumns
-from gauge_mc.files.table import Table
-from gauge_mc.observables import Observable, Record, Records, RecordsOfTables, check_records
-from gauge_mc.run.chain import Batch, Chain, is_configuration, provenance, version
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.observables import Observable, Record, Records, check_records
+from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import ChainState, replaced_together
 from gauge_mc.run.disk import DiskGuard, memory_beside
 from gauge_mc.run.functions import FunctionObservable
-from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
-from gauge_mc.run.parameters import TEMPERING
-from gauge_mc.run.request import ChainTask, SessionPlan, compile_kernels
+from gauge_mc.run.open_run import OpenRun
+from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.request import compile_kernels
+from gauge_mc.run.state import StopReason
 from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
+
+OnUpdate = Callable[[Chain], object]
+"""Function that is called after every update."""
+
+
+@dataclass
+class Times:
+    """Shares of a session's time, in seconds."""
+
+    start: float = 0.0
+    """Compiling kernels, and beginning or resuming the chain."""
+    update: float = 0.0
+    """Updates of the links. On a GPU they include what kernels of measurements take, because the
+    host does not wait for each of them.
+    """
+    measure: float = 0.0
+    """Measurements with their tables."""
+    write: float = 0.0
+    """Snapshots of configurations, and checkpoints."""
+    wait: float = 0.0
+    """Waiting for configurations to be on disk."""
+
+    @contextmanager
+    def of(self, share: str) -> Iterator[None]:
+        """Add the duration of a context to one of the shares."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self, share, getattr(self, share) + time.monotonic() - began)
 
 
 class UpdateRecords(Observable):
@@ -122,12 +150,14 @@ class Sampler:
 
     Parameters
     ----------
-    work : SessionPlan
-        Runs, observables, devices and limits.
+    runs : sequence of OpenRun
+        The runs, which have the same observables.
     batch : Batch
-        The chains that are updated together.
-    outputs : sequence of RunOutput
-        The files of each run of the batch.
+        Their chains, which are updated together.
+    devices : DeviceGroup
+        The devices of the chains.
+    times : Times
+        The times of the session, to which those of measurements are added.
 
     Attributes
     ----------
@@ -135,12 +165,14 @@ class Sampler:
         What is measured: the observables of the session, and the records of the algorithm.
     """
 
-    def __init__(self, work: SessionPlan, batch: Batch, outputs: Sequence[RunOutput]) -> None:
-        self._work, self._batch, self._outputs = work, batch, outputs
-        self.observables = work.observables | UpdateRecords.of(batch)
+    def __init__(
+        self, runs: Sequence[OpenRun], batch: Batch, devices: DeviceGroup, times: Times
+    ) -> None:
+        self._runs, self._batch, self._devices, self._times = runs, batch, devices, times
+        self.observables = runs[0].observables | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
-        metadata = [provenance(task.parameters) for task in work.tasks]
+        metadata = [provenance(run.parameters) for run in runs]
         for observable in self.observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
@@ -149,11 +181,11 @@ class Sampler:
             item: observable.recorder(batch.field, metadata)
             for item, observable in self.observables.items()
         }
-        for item, observable in work.observables.items():
+        for item, observable in runs[0].observables.items():
             warm_up, recorder = observable.warm_up, self._recorders[item]
             if warm_up is not observable:
                 recorder = warm_up.recorder(batch.field, metadata)
-            with work.devices.measuring():
+            with devices.measuring():
                 recorder.begin()
             for records in recorder.fetch():
                 check_records(warm_up, records)
@@ -162,7 +194,7 @@ class Sampler:
         """Begin what is due after a number of updates after thermalisation."""
         due = [item for item in self._recorders if is_due(updates, item.every)]
         if due:
-            with self._work.devices.measuring():
+            with self._devices.measuring():
                 for item in due:
                     self._recorders[item].begin()
                     self._begun[item].append(self._batch.sweep)
@@ -187,20 +219,20 @@ class Sampler:
         if not any(self._begun.values()):
             return
         self._add_records(len(self._fetched))
-        with self._work.times.of("update"):
-            self._work.devices.synchronize()
-        with self._work.times.of("measure"):
+        with self._times.of("update"):
+            self._devices.synchronize()
+        with self._times.of("measure"):
             for item, sweeps in self._begun.items():
                 by_run = self._recorders[item].fetch()
-                if self._work.devices.root and sweeps:
-                    for output, records in zip(self._outputs, by_run, strict=True):
-                        add = partial(output.add_records, item, tuple(sweeps), records)
+                if self._devices.root and sweeps:
+                    for run, records in zip(self._runs, by_run, strict=True):
+                        add = partial(run.add_records, item, tuple(sweeps), records)
                         self._fetched.append(add)
                 sweeps.clear()
 
     def _add_records(self, tables: int) -> None:
         """Add fetched records to some tables; the devices may work on the next update meanwhile."""
-        with self._work.times.of("measure"):
+        with self._times.of("measure"):
             for _ in range(min(tables, len(self._fetched))):
                 self._fetched.popleft()()
 
@@ -232,57 +264,88 @@ LIVE_SHARE = 0.01
 """Largest share of the time in which observables are measured for these records alone."""
 
 
-def carry_out(work: SessionPlan) -> tuple[tuple[Chain, ...], str | None]:
-    """Carry out the remaining part of a run, or of all runs of a batch.
-
-    In an MPI job all processes call this function; the root decides when to write checkpoints.
-    """
-    with ExitStack() as files:
-        with work.times.of("start"):
-            session = Session(work, files)
-        try:
-            reason = session.run()
-            session.finish()
-        except GaugeError:
-            session.rescue()
-            raise
-    if session.full_disk:
-        raise GaugeError(session.full_disk)
-    return session.batch.chains, reason
-
-
 class Session:
-    """The state of a session: the chains, their open files, and the times of the last steps.
+    """The work of this process on a run, or on the runs of a batch.
+
+    In an MPI job all processes carry out a session; the root decides when to write checkpoints.
 
     Parameters
     ----------
-    work : SessionPlan
-        Runs, observables, devices and limits.
-    files : ExitStack
-        Context that closes the tables.
+    runs : sequence of OpenRun
+        The run; or the runs of a batch, after the same number of updates, with parameters that
+        differ only in couplings and seed.
+    devices : DeviceGroup
+        Devices that share the lattice; a single one for a batch.
+    stop : callable
+        See `StopReason`.
+    report : callable
+        Function that is called after every update to show the progress of the first run.
+    on_update : callable, optional
+        The user's callback, called after every update with the first run. A true result stops the
+        session.
+    checkpoint_every : float
+        Time in seconds between checkpoints.
+    energy : EnergyMeter, optional
+        Meter of the energy, which the session reads regularly.
 
     Attributes
     ----------
-    full_disk : str or None
-        Why the session stopped because there was too little space on a disk, in a sentence.
+    times : Times
+        Shares of the time so far.
+    batch : Batch
+        The chains, once they have begun.
     """
 
-    def __init__(self, work: SessionPlan, files: ExitStack) -> None:
-        self._work = work
-        self.full_disk: str | None = None
+    def __init__(
+        self,
+        runs: Sequence[OpenRun],
+        devices: DeviceGroup,
+        stop: StopReason,
+        report: OnUpdate,
+        on_update: OnUpdate | None = None,
+        checkpoint_every: float = math.inf,
+        energy: EnergyMeter | None = None,
+    ) -> None:
+        self._runs, self._devices, self._stop, self._report = runs, devices, stop, report
+        self._on_update, self._checkpoint_every, self._energy = on_update, checkpoint_every, energy
+        self.times, self._writer = Times(), BackgroundWriter()
+        self._full_disk: str | None = None
         self._stopped_by_user = False
         self._update_time = self._last_write = self._save_time = self._last_save = 0.0
-        self._writer = BackgroundWriter()
         self._recorded_at = self._looked_at = self._live_from = -math.inf
+
+    @property
+    def _parameters(self) -> Parameters:
+        """Parameters of the first run; the others differ only in couplings and seed."""
+        return self._runs[0].parameters
+
+    def carry_out(self) -> str | None:
+        """Carry out what remains of the runs; return the reason if the session stops before."""
+        with ExitStack() as files:
+            with self.times.of("start"):
+                self._begin(files)
+                self.batch.prepare()
+            try:
+                reason = self._update()
+                self.finish()
+            except GaugeError:
+                self.rescue()
+                raise
+        if self._full_disk:
+            raise GaugeError(self._full_disk)
+        return reason
+
+    def _begin(self, files: ExitStack) -> None:
+        """Begin or resume the chains, and open the files of the runs until `files` is closed."""
         self._set_up_chains()
-        chains = zip(work.tasks, self.batch.chains, strict=True)
-        self._outputs = [RunOutput(task, chain) for task, chain in chains]
+        for run, chain in zip(self._runs, self.batch.chains, strict=True):
+            run.chain = chain
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        self._sampler = Sampler(work, self.batch, self._outputs)
+        self._sampler = Sampler(self._runs, self.batch, self._devices, self.times)
         # The kernels that write configurations, and those of the progress display, are loaded here.
         # Their compilation is not to enter the rates of the session either.
-        if work.parameters.keeps_configs:
-            prepare_writing(self.batch.field.replicas[0], work.parameters.format)
+        if self._parameters.keeps_configs:
+            prepare_writing(self.batch.field.replicas[0], self._parameters.format)
         self.batch.chains[0].live()
         self._began = self._saved_at = self._regular_at = time.monotonic()
         self._saved = (self.batch.sweep, self._measured) if self._resuming else None
@@ -290,18 +353,19 @@ class Session:
             # Checkpoints are written before anything else. Results without one are therefore an
             # error, and results later than the checkpoint can be computed again.
             self.save()
-        runs = [task.run for task in work.tasks]
-        self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
-        if work.devices.root:
+        observables = self._sampler.observables
+        places = [run.directory for run in self._runs]
+        self._guard = DiskGuard.of(places, self._parameters, observables, PENDING)
+        if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
-            for output in self._outputs:
-                output.open_tables(files, self._sampler.observables, sweep)
+            for run in self._runs:
+                run.open_tables(files, observables, sweep)
         files.enter_context(self._writer)  # which is closed before the tables
 
-    def run(self) -> str | None:
+    def _update(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop."""
-        batch, parameters = self.batch, self._work.parameters
-        processes = self._work.devices.processes
+        batch, parameters = self.batch, self._parameters
+        processes = self._devices.processes
         if not self._measured:
             self._sample()
         while batch.sweep < parameters.updates:
@@ -323,54 +387,53 @@ class Session:
         """
         now, least = time.monotonic(), self._last_save / SAVE_SHARE
         interval = max(self._regular_at - self._began, FIRST_SAVE, least)
-        regular = now - self._regular_at >= min(interval, self._work.checkpoint_every)
-        beside = now - self._saved_at >= least and self._work.parameters.keeps(self.batch.sweep)
+        regular = now - self._regular_at >= min(interval, self._checkpoint_every)
+        beside = now - self._saved_at >= least and self._parameters.keeps(self.batch.sweep)
         return regular, regular or beside
 
     def _reason(self) -> str | None:
         """Return the reason why this process should stop now, or None."""
-        if self._work.devices.root and self._disk_is_full():
+        if self._devices.root and self._disk_is_full():
             return FULL_DISK
         # An upper estimate of the time in seconds for one more update and a checkpoint.
         writing = IN_FLIGHT * self._writer.seconds + self._save_time
         seconds = SAFETY * (self._update_time + writing) + MARGIN
-        return "on_update" if self._stopped_by_user else self._work.stop(seconds)
+        return "on_update" if self._stopped_by_user else self._stop(seconds)
 
     def _disk_is_full(self) -> bool:
         """Return whether there is too little space for what is written next.
 
         Asking may take long on a network file system, so that it is not done after every update.
         """
-        due, now = self._work.parameters.keeps(self.batch.sweep + 1), time.monotonic()
+        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
         if due or now - self._looked_at >= RECORD_SECONDS:
             self._looked_at = now
-            self.full_disk = self._guard.shortage(self._writer.unwritten, due)
-        return self.full_disk is not None
+            self._full_disk = self._guard.shortage(self._writer.unwritten, due)
+        return self._full_disk is not None
 
     def _set_up_chains(self) -> None:
         """Resume the chains, or begin them."""
-        work, began = self._work, time.monotonic()
-        count = len(work.tasks)
-        resumed = work.devices.processes.broadcast(work.tasks[0].run.checkpoint.exists())
-        self._resuming = resumed
-        observables = work.observables.values()
-        compile_kernels(work.parameters, observables, work.devices, resumed, count > 1)
+        began, count, devices = time.monotonic(), len(self._runs), self._devices
+        exists = self._runs[0].directory.checkpoint.exists()
+        self._resuming = resumed = devices.processes.broadcast(exists)
+        observables = self._runs[0].observables.values()
+        compile_kernels(self._parameters, observables, devices, resumed, count > 1)
         if resumed:
             states: list[ChainState] = []
             self.batch = Batch(self._resumed(states), count)
             self._measured = states[0].measured
             self._save_time = time.monotonic() - began
             return
-        if work.devices.root:
-            refuse_leftovers(work.tasks)
-        begun = (Chain.begin(task.parameters, work.devices) for task in work.tasks)
+        for run in self._runs if devices.root else ():
+            run.refuse_leftovers()
+        begun = (Chain.begin(run.parameters, devices) for run in self._runs)
         self.batch, self._measured = Batch(begun, count), True
 
     def _resumed(self, states: list[ChainState]) -> Iterator[Chain]:
         """Yield the chains from their checkpoints, whose states are added to `states`."""
-        for task in self._work.tasks:
-            path = task.run.checkpoint
-            chain, state = Chain.resume(task.parameters, self._work.devices, path)
+        for run in self._runs:
+            path = run.directory.checkpoint
+            chain, state = Chain.resume(run.parameters, self._devices, path)
             states.append(state)
             if (state.sweep, state.measured) != (states[0].sweep, states[0].measured):
                 raise GaugeError(
@@ -381,7 +444,7 @@ class Session:
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
-        began, times = time.monotonic(), self._work.times
+        began, times = time.monotonic(), self.times
         try:
             self.batch.update()
         except ChainError:  # before anything has changed
@@ -395,29 +458,29 @@ class Session:
         self._update_time = max(ended - began - self._last_write, FORGETTING * self._update_time)
         self._first_at = min(self._first_at, ended)
         with self._saving_on_failure():
-            self._work.report(self.batch.chains[0])
-        if self._work.on_update:
+            self._report(self.batch.chains[0])
+        if self._on_update:
             with self._saving_on_failure():
-                self._stopped_by_user = bool(self._work.on_update(self.batch.chains[0]))
+                self._stopped_by_user = bool(self._on_update(self.batch.chains[0]))
         if time.monotonic() - self._recorded_at >= RECORD_SECONDS:
-            if self._work.devices.processes.size == 1:  # the others do not know the time
+            if self._devices.processes.size == 1:  # the others do not know the time
                 self._sampler.fetch()
             self._record_progress()
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, sweep, began = self._work.parameters, self.batch.sweep, time.monotonic()
+        p, sweep, began = self._parameters, self.batch.sweep, time.monotonic()
         with self._saving_on_failure():
             self._sampler.begin(sweep - p.thermalize)
-        self._work.times.measure += time.monotonic() - began
+        self.times.measure += time.monotonic() - began
         if self._sampler.full:
             self._sampler.fetch()
         began = time.monotonic()
         if p.keeps(sweep):
             self._sampler.collect()
             with self._writing():
-                for output in self._outputs:
-                    output.write_configuration(self._writer)
+                for run in self._runs:
+                    run.write_configuration(self._writer)
         self._writer.check()
         self._last_write = time.monotonic() - began
         self._measured = True
@@ -425,7 +488,7 @@ class Session:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Divide the time of a context into writing, and waiting for the disk."""
-        times, waited = self._work.times, self._writer.waited
+        times, waited = self.times, self._writer.waited
         with times.of("write"):
             yield
         times.write -= self._writer.waited - waited
@@ -442,15 +505,15 @@ class Session:
         with self._writing():
             self._writer.flush()
             # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
-            tasks = self._work.tasks if self._saved and self._work.parameters.tempering else ()
-            with replaced_together([task.run.checkpoint for task in tasks]):
-                for output in self._outputs:
-                    output.save(self._measured)
+            together = self._runs if self._saved and self._parameters.tempering else ()
+            with replaced_together([run.directory.checkpoint for run in together]):
+                for run in self._runs:
+                    run.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._last_save = self._saved_at - began
         self._save_time = max(self._save_time, self._last_save)
-        for output in self._outputs if regular else ():
-            output.log_checkpoint(self._last_save)
+        for run in self._runs if regular else ():
+            run.log_checkpoint(self._last_save)
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.
@@ -460,8 +523,8 @@ class Session:
         self._sampler.collect()
         with self._writing():
             self._writer.flush()
-        for output in self._outputs:
-            output.seal()
+        for run in self._runs:
+            run.seal()
         self.save()
         self._record_progress()
 
@@ -470,7 +533,7 @@ class Session:
 
         This may succeed if the disk was full only for a moment.
         """
-        if self._writer.failed and self._work.devices.processes.size == 1:
+        if self._writer.failed and self._devices.processes.size == 1:
             with suppress(GaugeError):
                 self._writer.rewrite()
                 self.finish()
@@ -485,7 +548,7 @@ class Session:
         try:
             yield
         except Exception as error:
-            serial = self._work.devices.processes.size == 1
+            serial = self._devices.processes.size == 1
             its_own = isinstance(error, UsageError) or not isinstance(error, GaugeError)
             if serial and its_own:
                 self.finish()
@@ -493,134 +556,20 @@ class Session:
 
     def _record_progress(self) -> None:
         """Read the energy, and record the progress of every run for other processes."""
-        now, processes = time.monotonic(), self._work.devices.processes
+        now, processes = time.monotonic(), self._devices.processes
         self._recorded_at = now
         elapsed = now - self._first_at
         rate = (self.batch.sweep - self._first_sweep) / elapsed if elapsed > 0 else 0.0
-        times = {name: round(spent, 3) for name, spent in asdict(self._work.times).items()}
-        joules = self._work.energy.read() if self._work.energy else None
+        times = {name: round(spent, 3) for name, spent in asdict(self.times).items()}
+        joules = self._energy.read() if self._energy else None
         if joules is not None:  # that of other processes is not known here
-            joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
+            joules = round(joules / len(self._runs), 3) if processes.size == 1 else None
         if processes.size == 1 and now >= self._live_from:
-            self._work.devices.synchronize()
+            self._devices.synchronize()
             began = time.monotonic()
-            for output in self._outputs:
-                output.record(physics=output.chain.live())
+            for run in self._runs:
+                run.record(physics=run.chain.live())
             ended = time.monotonic()
             self._live_from = ended + (ended - began) / LIVE_SHARE
-        for output in self._outputs:
-            output.record(rate=rate, times=times, joules=joules)
-
-
-class RunOutput:
-    """The output of a session to one run. Only the root process writes.
-
-    Parameters
-    ----------
-    task : ChainTask
-        The run, with its lock and its parameters.
-    chain : Chain
-        The chain of the run.
-    """
-
-    def __init__(self, task: ChainTask, chain: Chain) -> None:
-        self.task, self.chain = task, chain
-        # By the name of a secondary table; that of a main table is empty.
-        self._tables: dict[tuple[Measurement, str], Table] = {}
-
-    def open_tables(
-        self, files: ExitStack, observables: Mapping[Measurement, Observable], last: int
-    ) -> None:
-        """Open the tables, and remove rows and configurations later than the checkpoint."""
-        run, parameters = self.task.run, self.task.parameters
-        for item, observable in observables.items():
-            metadata = provenance(parameters)
-            observable = observable.for_ensemble(metadata)
-            header = {**observable.header, **metadata, "version": version(observable)}
-            columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
-            measurements = max(0, last - parameters.thermalize) // item.every
-
-            def opened(table: Table, records: int, expected: int = measurements) -> Table:
-                files.enter_context(table)
-                table.truncate(after=last, expected=expected * records)
-                return table
-
-            self._tables[item, ""] = opened(Table(path, header, columns), observable.records)
-            for second in observable.secondary_tables:
-                table = opened(second.open(path, header), second.records(observable))
-                self._tables[item, second.name] = table
-        for sweep, path in run.config_files():
-            if sweep > last:
-                _refuse_stranger(self.task, sweep, path)
-                path.unlink()
-
-    def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
-        """Append records to a table."""
-        table = self._tables[item, ""]
-        if isinstance(records, np.ndarray):
-            numbers = np.repeat(sweeps, records.shape[1]).tolist()
-            table.append_numbers(numbers, records.reshape(-1, records.shape[-1]))
-            return
-        secondary = {name: each for (of, name), each in self._tables.items() if of == item and name}
-        for sweep, rows in zip(sweeps, records, strict=True):
-            if isinstance(rows, RecordsOfTables):
-                for name, beside in secondary.items():
-                    beside.append([(sweep, *row) for row in rows.secondary[name]])
-            table.append([(sweep, *row) for row in rows])
-
-    def write_configuration(self, writer: BackgroundWriter) -> None:
-        """Write the links after the last update, when the rows of the tables are on disk."""
-        path = self.task.run.config(self.chain.sweep, self.task.parameters.format)
-        self.chain.write(path, writer, before=self.sync)
-        self.record()
-
-    def save(self, measured: bool) -> None:
-        """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
-        self.sync()
-        self.chain.save(self.task.run.checkpoint, measured)
-
-    def log_checkpoint(self, seconds: float) -> None:
-        """Log that a checkpoint is on disk, and how long it took in seconds."""
-        if self.task.lock:
-            log = RunLog(self.task.run.path)
-            log.add(CHECKPOINT, sweep=self.chain.sweep, seconds=round(seconds, 3))
-
-    def sync(self) -> None:
-        """Wait until the rows of the tables are on disk."""
-        for table in self._tables.values():
-            table.sync()
-
-    def seal(self) -> None:
-        """Seal the tables."""
-        for table in self._tables.values():
-            table.seal()
-        self._tables.clear()
-
-    def record(self, **progress: Any) -> None:
-        """Record the progress in the lock file, where other processes can read it."""
-        if lock := self.task.lock:
-            lock.record(replace(lock.holder, sweep=self.chain.sweep, **progress))
-
-
-def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
-    """Check that a configuration later than the checkpoint is one that the run writes again."""
-    p = task.parameters
-    expected = p.keeps(sweep) and sweep <= p.updates and path == task.run.config(sweep, p.format)
-    if not expected or not is_configuration(path, p, sweep):
-        raise GaugeError(
-            f"{path} is later than the checkpoint and does not seem to be a configuration of this "
-            "run, which would replace it; move it to another folder."
-        )
-
-
-def refuse_leftovers(tasks: Iterable[ChainTask]) -> None:
-    """Check that run directories without checkpoints contain no results."""
-    for task in tasks:
-        run = task.run
-        tables = [run.table(item.observable) for item in task.parameters.recorded]
-        if run.configs() or any(table.exists() for table in tables):
-            advice = "--start from its last configuration and " if run.configs() else ""
-            raise GaugeError(
-                f"The run {run.path} contains results but no checkpoint; start a new run with "
-                f"{advice}another --output."
-            )
+        for run in self._runs:
+            run.record(rate=rate, times=times, joules=joules)

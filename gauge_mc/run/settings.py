@@ -19,7 +19,7 @@ from typing import Any
 from gauge_mc import actions, algorithms, defaults
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import Algorithm
-from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
@@ -315,6 +315,11 @@ class Execution:
     def __post_init__(self) -> None:
         check_threads(self.threads)
         check_bounds(self)
+
+    @property
+    def place(self) -> Place:
+        """Where the run is carried out."""
+        return Place(self.devices, self.backend, self.threads)
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Execution:

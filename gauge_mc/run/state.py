@@ -9,7 +9,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
@@ -28,6 +28,11 @@ SIGHUP comes when the terminal is lost. Programs that are started with nohup ign
 
 TIME_LIMIT = "the time limit"
 """The reason to stop that is not a signal."""
+
+
+StopReason = Callable[[float], str | None]
+"""Function that takes the time in seconds that stopping would take, and returns the reason to stop
+now, or None."""
 
 
 class Stop:

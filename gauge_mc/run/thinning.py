@@ -16,7 +16,7 @@ from math import lcm
 from pathlib import Path
 
 from gauge_mc import __version__
-from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.devices.choice import AUTOMATIC, Place
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import DamagedError, GaugeError, UnreadableError, UsageError, not_written
 from gauge_mc.files.atomic import sync_folder, write_file
@@ -205,7 +205,7 @@ def thin(
         plan = _FileSelection.of(directory, keep)  # another process may have been at work until now
         result = plan.result
         if not unchecked:
-            plan.check(backend, devices, threads)
+            plan.check(Place(devices, backend, threads))
         plan.carry_out()
     return result
 
@@ -262,14 +262,14 @@ class _FileSelection:
                 "all the same."
             )
 
-    def check(self, backend: str, devices: str | None, threads: int | None) -> None:
+    def check(self, place: Place) -> None:
         """Make again the configuration that takes the fewest updates, and compare its links."""
         stored = StoredChain.of(self.run)
         remaining = stored.without(self.files)
         number = remaining.nearest(self.files)
         assert number is not None
         lattice = stored.parameters.lattice
-        with closing(open_device_group(devices, backend, threads, lattice=lattice)) as group:
+        with closing(open_device_group(*place, lattice=lattice)) as group:
             Regeneration(remaining, group).compare(stored, number)
 
     def carry_out(self) -> None:

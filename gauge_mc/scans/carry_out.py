@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.console import Console
 from gauge_mc.devices import BACKENDS, choose_devices
-from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, Value, read_table
@@ -28,9 +27,8 @@ from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
-from gauge_mc.run.request import StopReason
 from gauge_mc.run.settings import Execution
-from gauge_mc.run.state import TIME_LIMIT, RunState, Stop, saved_updates, state_of
+from gauge_mc.run.state import TIME_LIMIT, RunState, Stop, StopReason, saved_updates, state_of
 from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels
@@ -280,7 +278,7 @@ def carry_out(request: ScanRequest, per_device: int | None = None) -> ScanResult
     with Stop(e.time_limit) as stop:
         request.check_runs()
         slots, busy_sites = places(e, per_device, len(ladders(request.scan().members())))
-        advice = hint() if e.backend == AUTOMATIC and not e.devices else None
+        advice = e.place.hint()
         with request.locked() as scan:
             averages = ScanAverages(scan, request.skip)
             result = _work(averages, slots, busy_sites, e, stop, advice)
@@ -297,7 +295,7 @@ def places(
 ) -> tuple[list[Slot], int]:
     """Return the slots of the chosen devices, and the number of sites that keeps a device busy."""
     e = execution
-    devices = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
+    devices = choose_devices(*e.place, all_by_default=True)
     backend = BACKENDS[devices[0].backend]
     if together and not (per_device or devices[0].numbered or devices[0].threads):
         per_device = min(together, backend.available_threads())

@@ -16,7 +16,6 @@ from rich.table import Table
 from gauge_mc.actions import couplings
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.console import plain_table
-from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
@@ -229,14 +228,12 @@ def _kind(batch: RunBatch) -> tuple[Any, ...]:
 
 def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
     """Return the costs of every kind of batch, from a short test run of each."""
-    where: dict[str, Any] = dict(slot.values)
-    place = where.get("devices"), where.get("backend", AUTOMATIC), where.get("threads")
     costs: dict[tuple[Any, ...], RunCosts] = {}
     for batch in packed:
         if _kind(batch) in costs:
             continue
         p = batch[0].parameters
-        opened = open_device_group(*place, find_processes(), lattice=p.lattice)
+        opened = open_device_group(*slot.place, find_processes(), lattice=p.lattice)
         with closing(opened) as devices:
             runs = [member.parameters for member in batch]
             observables = Catalogue.of(p.lattice, ()).chosen(p)

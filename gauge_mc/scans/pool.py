@@ -17,7 +17,7 @@ from typing import IO
 
 from gauge_mc.devices import BACKENDS, DeviceChoice
 from gauge_mc.devices.base import Backend
-from gauge_mc.devices.choice import MAX_THREADS
+from gauge_mc.devices.choice import AUTOMATIC, MAX_THREADS, Place
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.libraries import PYTHON
 from gauge_mc.scans.scan import Member
@@ -65,8 +65,8 @@ class Slot:
 
     device: str
     """Name of the device for the user."""
-    values: tuple[tuple[str, str | int], ...]
-    """Options of `Execution` that select the device, by name."""
+    place: Place
+    """The device."""
     share: int = 0
     """Number of the slot among the slots of the device, from 1; 0 if it is the only one."""
 
@@ -81,9 +81,8 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
     if per_device is not None and not 1 <= per_device <= MAX_THREADS:
         raise UsageError(f"--per-device must lie between 1 and {MAX_THREADS}, not {per_device}.")
     number = per_device or 1
-    devices: dict[str, tuple[tuple[str, str | int], ...]]
     if choices[0].numbered:
-        devices = {choice.name: (("devices", f"{choice.ordinal},"),) for choice in choices}
+        places = {choice.name: Place(f"{choice.ordinal},") for choice in choices}
     else:
         if len(choices) > 1:
             raise UsageError(
@@ -94,9 +93,9 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
         cores = backend.available_threads()
         threads = choices[0].threads or max(1, cores // (per_device or cores))
         number = per_device or max(1, cores // threads)
-        devices = {choices[0].name: (("backend", choices[0].backend), ("threads", threads))}
+        places = {choices[0].name: Place(None, choices[0].backend, threads)}
     shares = range(1, number + 1) if number > 1 else (0,)
-    return [Slot(name, values, share) for share in shares for name, values in devices.items()]
+    return [Slot(*device, share) for share in shares for device in places.items()]
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,8 @@ class Pool:
     ) -> None:
         """Start a child for one or several runs in the first free slot."""
         slot = self.free.pop(0)
-        task = [{**values, **dict(slot.values)} for values in runs]
+        place = {name: x for name, x in slot.place._asdict().items() if x not in (None, AUTOMATIC)}
+        task = [values | place for values in runs]
         # A file, because a pipe would have to be written while the child reads.
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the child has its own descriptor
         file.write(json.dumps(task).encode())

@@ -87,17 +87,15 @@ def heatbath_sweep(
     key = (HEATBATH, norms, action, first.choice, seeds, states, tuple(couplings))
     coefficients = couplings[0].coefficients(field.group)
     memory: tuple[Buffer, ...] = ()
+    keys, actions = None, None
     if several:
         actions_memory = couplings_in_memory(
             field, HEATBATH, (*action.choices, *choices), couplings
         )
         memory = (keys_in_memory(field, randoms), actions_memory)
-
-    def values(number: int) -> dict[str, object]:
-        keys, actions = (x.address for x in memory) if memory else (None, None)
-        shared = {"stream": first.stream(number), "action": coefficients}
-        return {**shared, "keys": keys, "actions": actions}
-
+        keys, actions = (buffer.address for buffer in memory)
+    shared = {"action": coefficients, "keys": keys, "actions": actions}
+    values = [{"stream": first.stream(n), **shared} for n in range(len(field.slabs))]
     return sweep_of(field, HEATBATH, action, choices, values, key, memory)
 
 
@@ -146,4 +144,6 @@ def overrelaxation_sweep(
         memory = couplings_in_memory(field, OVERRELAXATION, choices, relative)
     values = {"action": coefficients, "actions": memory.address if memory else None}
     key = (OVERRELAXATION, norms, action, relative if several else first)
-    return sweep_of(field, OVERRELAXATION, action, [norms], lambda _: values, key, memory)
+    return sweep_of(
+        field, OVERRELAXATION, action, [norms], [values] * len(field.slabs), key, memory
+    )

@@ -304,8 +304,8 @@ class Sweep:
         The gauge action.
     choices : sequence of Choice
         The compile-time choices other than the group and the action.
-    values : callable
-        Takes the number n of a slab of this process and returns the kernel's other arguments.
+    values : sequence of mapping
+        The kernel's other arguments for every slab of this process.
     memory : object, optional
         Memory to which the arguments refer; it exists as long as the sweep.
 
@@ -321,7 +321,7 @@ class Sweep:
         kernel: Kernel,
         action: Action,
         choices: Sequence[Choice],
-        values: Callable[[int], Mapping[str, Any]],
+        values: Sequence[Mapping[str, Any]],
         memory: object = None,
     ) -> None:
         self._memory = memory
@@ -344,7 +344,7 @@ class Sweep:
                 schedule(slab, action, exchange),
                 action if exchange is Exchange.NONE else None,
                 {
-                    **values(n),
+                    **values[n],
                     "halo": {**targets[n], "depth": action.halo_depth} if targets else NO_TARGETS,
                 },
             )
@@ -523,7 +523,7 @@ def sweep_of(
     kernel: Kernel,
     action: Action,
     choices: Sequence[Choice],
-    values: Callable[[int], Mapping[str, Any]],
+    values: Sequence[Mapping[str, Any]],
     key: tuple[object, ...],
     memory: object = None,
 ) -> Sweep:
