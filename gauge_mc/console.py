@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from html import escape
-from importlib import import_module
 from typing import Any
 
 import rich.console
@@ -39,33 +37,3 @@ def plain_table(left: Iterable[str], right: Iterable[str] = (), **more: Any) -> 
     """Return a table without lines and rows, given the headings of its columns by alignment."""
     columns = [*(Column(x) for x in left), *(Column(x, justify="right") for x in right)]
     return Table(*columns, box=None, pad_edge=False, header_style="bold", **more)
-
-
-class NotebookBar:
-    """A progress bar in a notebook, which stays there in its last state.
-
-    Parameters
-    ----------
-    total : int
-        Amount of work, in the units of `show`.
-    unit : str
-        Unit in the plural, such as ``updates``.
-    words : str
-        Words that are shown before the first call of `show`.
-    """
-
-    def __init__(self, total: int, unit: str, words: str = "") -> None:
-        display: Any = import_module("IPython.display")
-        self._total, self._unit, self._html = total, unit, display.HTML
-        self._handle = display.display(self._html(self._bar(0, words)), display_id=True)
-
-    def show(self, count: int, words: str) -> None:
-        """Show how much is done, with words beside it."""
-        self._handle.update(self._html(self._bar(count, words)))
-
-    def _bar(self, count: int, words: str) -> str:
-        return (
-            f'<progress value="{count}" max="{self._total}" style="width: 20em"></progress> '
-            f'<span style="font-family: monospace; white-space: pre-wrap">{count}/{self._total} '
-            f"{escape(self._unit)}  {escape(words)}</span>"
-        )

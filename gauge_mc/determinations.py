@@ -25,12 +25,13 @@ from gauge_mc.fits import FITS, Fit, FittedEnsemble, result_of
 from gauge_mc.fits.quoted import Goal, QuotedNumber, equal_target
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import check_options
+from gauge_mc.progress import duration
 from gauge_mc.quoting import counted, number, shortened
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import named_values
 from gauge_mc.run.directory import RUNS, Run
-from gauge_mc.run.display import Clock, duration, show_progress
+from gauge_mc.run.display import Clock, show_progress
 from gauge_mc.run.generate import generate
 from gauge_mc.run.parameters import NO_FORMAT, OF_SCANS, Parameters
 from gauge_mc.run.request import RunRequest

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
+    from gauge_mc.progress import Progress
 
 
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
@@ -160,6 +160,7 @@ def bench(
     from gauge_mc.console import Console
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
+    from gauge_mc.progress import Progress
     from gauge_mc.run.cards import named_values
     from gauge_mc.run.parameters import Parameters
 
@@ -198,8 +199,8 @@ def bench(
         def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> BenchResult:
             if tune:
                 _tune(group, console, plan, lattice)
-            with _progress(Console(stderr=True, quiet=not root)) as progress:
-                return plan.carry_out(group, lattice, progress)
+            with Progress(Console(stderr=True, quiet=not root), 0, "kernels", plain=False) as bar:
+                return plan.carry_out(group, lattice, partial(_show_timed, bar))
 
         result = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
     if not root:
@@ -215,25 +216,10 @@ def bench(
         _show(result, before, console)
 
 
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
-    """Show on a terminal which kernel is being timed."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    text = TextColumn("timing {task.description}")
-    columns = text, BarColumn(bar_width=None), MofNCompleteColumn()
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("", total=None)
-        count = -1
-
-        def advance(name: str, total: int) -> None:
-            nonlocal count
-            count += total > 0
-            now = max(count, 0)
-            bar.update(task, description=name, total=total or None, completed=now, refresh=True)
-
-        yield advance
+def _show_timed(progress: Progress, name: str, total: int) -> None:
+    """Show which kernel is being timed; the first call has no number of them."""
+    progress.total = total
+    progress.advance(total > 0, title=f"timing {name}")
 
 
 def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:

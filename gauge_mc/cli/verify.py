@@ -81,23 +81,20 @@ def verify(
     gauge-mc verify RUN SCAN
     gauge-mc verify FOLDER --regenerate 3
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
+    from gauge_mc.progress import Progress
 
     targets = named_or_said(paths, json)
     kind = LinkKind(lattice, group)
     checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     console = Console()
-    columns = TextColumn("verifying"), BarColumn(bar_width=None), MofNCompleteColumn()
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    verdicts = []
-    with alone_on_stdout(json), bar:
-        task = bar.add_task("", total=len(checks))
+    total, verdicts = len(checks), []
+    progress = Progress(console, total, "files", plain=False)
+    with alone_on_stdout(json), progress:
         for number, check in enumerate(checks, 1):
-            verdict = carry_out(check, partial(bar.advance, task))
+            verdict = carry_out(check, partial(progress.advance, title="verifying"))
             verdicts.append(verdict)
             words, style = f"BAD   {verdict.words}", "bold red"
             if verdict.sound is None:
@@ -106,7 +103,7 @@ def verify(
                 words, style = f"good  {verdict.path}  {verdict.words}", ""
             if not json:
                 console.print(words, style=style, soft_wrap=True)
-            bar.update(task, completed=number)
+            progress.update(number, title="verifying")
     if json:
         checked = [FileCheck(str(v.path), v.sound, v.words) for v in verdicts]
         sounds = [x.sound for x in checked]

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gauge_mc.progress import duration
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, duration, energy_text, link_rate, made_again, spent
+from gauge_mc.run.display import describe, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thermalisation import StartComparison, compared_starts

@@ -11,13 +11,14 @@ from rich.filesize import decimal
 
 from gauge_mc import __version__
 from gauge_mc.inspection.status import run_status
+from gauge_mc.progress import duration
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, folded, joined, table
 from gauge_mc.reports.page import ReportedRun, Subject
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import SessionRecord
-from gauge_mc.run.display import duration, energy_text
+from gauge_mc.run.display import energy_text
 from gauge_mc.run.log import END, SESSION, LogTail
 
 

@@ -27,11 +27,12 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
+from gauge_mc.run.display import Clock, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.state import COMPLETE, STOPPED, RunState

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,11 +24,11 @@ from gauge_mc.errors import (
 )
 from gauge_mc.files.input import Paths, make_folder, paths_of
 from gauge_mc.formats import FORMATS, ConfigurationFolder, writable_formats
+from gauge_mc.progress import Progress
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import write_converted, written_precision
 from gauge_mc.run.directory import Run, run_of
-from gauge_mc.run.display import TimedLines
 from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block
 
@@ -148,7 +147,9 @@ def convert_all(
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
     stop, results = Event(), dict[Path, Conversion]()
-    with _progress(console, {source: _size(source) for source in targets}) as shown:
+    sizes = {source: _size(source) for source in targets}
+    with Progress(console, sum(sizes.values())) as bar:
+        shown = _ConversionProgress(sizes, bar)
         settings = (format, precision, verify, project, kind)
         work = _FileConversions(*settings, most // jobs, stop, shown)
         with ThreadPoolExecutor(jobs) as pool:
@@ -290,18 +291,10 @@ def _size(path: Path) -> int:
 
 
 class _ConversionProgress:
-    """The progress of all files in bytes, which several threads advance.
+    """The progress of all files in bytes, given their sizes; several threads advance it."""
 
-    Parameters
-    ----------
-    sizes : mapping of Path to int
-        Sizes of the files in bytes.
-    show : callable
-        Function of the number of bytes and of files that are done.
-    """
-
-    def __init__(self, sizes: dict[Path, int], show: Callable[[int, int], object]) -> None:
-        self._left, self._show, self._lock = {**sizes}, show, Lock()
+    def __init__(self, sizes: Mapping[Path, int], progress: Progress) -> None:
+        self._left, self._progress, self._lock = {**sizes}, progress, Lock()
         self._bytes = self._files = 0
 
     def advance(self, source: Path, nbytes: int) -> None:
@@ -310,32 +303,15 @@ class _ConversionProgress:
             amount = min(nbytes, self._left[source])
             self._left[source] -= amount
             self._bytes += amount
-            self._show(self._bytes, self._files)
+            self._show()
 
     def end(self, source: Path) -> None:
         """Note that a file is done."""
         with self._lock:
             self._bytes += self._left.pop(source)
             self._files += 1
-            self._show(self._bytes, self._files)
+            self._show()
 
-
-@contextmanager
-def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionProgress]:
-    """Show the progress with the time that is left: a bar on a terminal, else lines."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    total, count = sum(sizes.values()), len(sizes)
-    if not console.is_terminal or console.quiet:
-        lines = TimedLines(console, total)
-        yield _ConversionProgress(
-            sizes, lambda size, files: lines.show(size, f"{files} of {count} files")
-        )
-        return
-    columns = (TextColumn("converting {task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(f"0 of {count}", total=total)
-        yield _ConversionProgress(
-            sizes,
-            lambda size, files: bar.update(task, completed=size, description=f"{files} of {count}"),
-        )
+    def _show(self) -> None:
+        line = f"{self._files} of {len(self._left) + self._files} files"
+        self._progress.update(self._bytes, line, f"converting {line}")

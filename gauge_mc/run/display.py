@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,13 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.text import Text
-
 from gauge_mc import defaults
-from gauge_mc.console import NotebookBar
+from gauge_mc.console import Console
 from gauge_mc.devices.cache import watching
+from gauge_mc.progress import Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
@@ -27,19 +23,8 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.state import RUNNING, RunState
 
-LIVE_SECONDS = 0.5
-"""Minimum time in seconds between two measurements for the live display."""
-
 AT_FIRST = "compiling or loading kernels ..."
 """Text that live displays show before the first update."""
-
-PLAIN_SECONDS = 30.0
-"""Time in seconds after which a plain line is printed at the latest.
-
-A line is also printed at every tenth of a run."""
-
-PLAIN_LEAST_SECONDS = 1.0
-"""Minimum time in seconds between two plain lines."""
 
 Report = Callable[[Chain], None]
 """Function that is called after every update to show the progress of the chain."""
@@ -98,11 +83,9 @@ class Clock:
             physics=physics,
         )
 
-    def tick(self) -> float:
-        """Note that an update is done, and return the time in seconds."""
-        now = time.monotonic()
-        self._since = min(self._since, now)
-        return now
+    def tick(self) -> None:
+        """Note that an update is done."""
+        self._since = min(self._since, time.monotonic())
 
     def updates_per_second(self, sweep: int) -> float:
         """Return the mean rate of this session up to `sweep`; 0 if it is not known yet."""
@@ -143,16 +126,9 @@ def describe(parameters: Parameters) -> str:
 @contextmanager
 def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
     """Show the progress of a run."""
-    if console.quiet:
-        yield partial(_report, clock, None)
-    elif console.is_jupyter:
-        yield partial(_report, clock, _NotebookDisplay(parameters))
-    elif console.is_terminal:
-        with _Bar(parameters, console) as bar:
-            yield partial(_report, clock, bar)
-    else:
-        with announced_compilation(console):
-            yield partial(_report, clock, _Lines(clock.began, console))
+    progress = Progress(console, parameters.updates, "updates", AT_FIRST)
+    with announced_compilation(console), progress:
+        yield partial(_report, clock, progress)
 
 
 @contextmanager
@@ -176,122 +152,21 @@ def announced_compilation(console: Console) -> Iterator[None]:
         yield
 
 
-def _report(clock: Clock, display: _Lines | _Bar | _NotebookDisplay | None, chain: Chain) -> None:
+def _report(clock: Clock, progress: Progress, chain: Chain) -> None:
     """Show the chain if it is due. All processes measure, because each has a part of the field."""
-    now = clock.tick()
-    due = display is not None and display.due(chain, now)
+    clock.tick()
+    due = progress.due(chain.sweep)
     if chain.field.devices.processes.broadcast(due):
         view = clock.view(chain, chain.live())
-        if display:
-            display.show(view)
-
-
-class _Lines:
-    """Progress display of plain lines."""
-
-    def __init__(self, began: float, console: Console) -> None:
-        self.console = console
-        self._shown_at, self._tenth = began, 0
-
-    def due(self, chain: Chain, now: float) -> bool:
-        tenth = 10 * chain.sweep // chain.parameters.updates
-        silence = now - self._shown_at
-        due = silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= PLAIN_LEAST_SECONDS)
         if due:
-            self._shown_at, self._tenth = now, tenth
-        return due
-
-    def show(self, view: View) -> None:
-        place = f"update {view.sweep}/{view.sweeps} ({view.phase})"
-        self.console.print(f"{place}  {view.pace()}  {view.facts()}", soft_wrap=True)
-
-
-class _LiveDisplay:
-    """Live progress display, which is renewed now and then, and after the last update."""
-
-    _shown_at = -math.inf
-
-    def due(self, chain: Chain, now: float) -> bool:
-        """Return whether the display is due for an update."""
-        last = chain.sweep == chain.parameters.updates
-        return last or now - self._shown_at >= LIVE_SECONDS
-
-
-class _Bar(_LiveDisplay, Progress):
-    """Live progress display: a bar, and a line with observables below it."""
-
-    def __init__(self, parameters: Parameters, console: Console) -> None:
-        self.note = Text(AT_FIRST, style="dim")
-        super().__init__(
-            TextColumn("{task.description}", style="bold"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.completed}/{task.total} updates"),
-            TextColumn("{task.fields[pace]}", style="cyan"),
-            console=console,
-            transient=True,
-            expand=True,
-        )
-        self._task = self.add_task("starting", total=parameters.updates, pace="")
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        """Yield the bar and the line below it."""
-        yield self.make_tasks_table(self.tasks)
-        yield self.note
-
-    def show(self, view: View) -> None:
-        """Show the state of the chain."""
-        self._shown_at = time.monotonic()
-        self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
-        self.note = Text(view.facts())
-
-
-class _NotebookDisplay(_LiveDisplay):
-    """Live progress display in a notebook: one bar, which shows the last update in the end."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        self._bar = NotebookBar(parameters.updates, "updates", AT_FIRST)
-
-    def show(self, view: View) -> None:
-        self._shown_at = time.monotonic()
-        self._bar.show(view.sweep, f"{view.phase}  {view.pace()}  {view.facts()}")
-
-
-class TimedLines:
-    """Lines about the progress of some work in a log file, now and then.
-
-    Parameters
-    ----------
-    console : Console
-        Where to print.
-    total : int
-        Amount of the work, in units such as bytes.
-    """
-
-    def __init__(self, console: Console, total: int) -> None:
-        self._console, self._total = console, total
-        self._began = self._shown = time.monotonic()
-
-    def show(self, amount: int, words: str) -> None:
-        """Show that an amount of work is done, in words, if the last line is long ago."""
-        now = time.monotonic()
-        if now - self._shown >= PLAIN_SECONDS and amount:
-            self._shown = now
-            seconds = (now - self._began) / amount * (self._total - amount)
-            self._console.print(f"{words}  ETA {duration(seconds)}")
+            pace, facts = view.pace(), view.facts()
+            line = f"update {view.sweep}/{view.sweeps} ({view.phase})  {pace}  {facts}"
+            progress.show(view.sweep, line, view.phase, pace, facts)
 
 
 def made_again(updates: int) -> str:
     """Return the end of a sentence that says how many updates are made again, if there are any."""
     return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time as ``H:MM:SS``, or as seconds below one minute; dashes if it is unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return "-:--:--"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return str(datetime.timedelta(seconds=round(seconds)))
 
 
 def spent(times: Mapping[str, float]) -> str:

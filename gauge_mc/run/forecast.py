@@ -26,13 +26,14 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.files.table import read_table
 from gauge_mc.observables import Observable, measure_repeatedly
+from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free
-from gauge_mc.run.display import describe, duration, link_rate
+from gauge_mc.run.display import describe, link_rate
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters

@@ -5,9 +5,7 @@ Also what is shown of them: progress, and reports on tables with averages and ca
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +18,7 @@ import numpy as np
 from gauge_mc import defaults
 from gauge_mc.analysis.timeseries import caution_series, caution_short, caution_spacing, estimate
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind
-from gauge_mc.console import Console, NotebookBar
+from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, Place, choose_devices
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
@@ -33,6 +31,7 @@ from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, Observable, check_records, observable_of_table
 from gauge_mc.options import Owners
+from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
@@ -40,13 +39,7 @@ from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
-from gauge_mc.run.display import (
-    AT_FIRST,
-    PLAIN_LEAST_SECONDS,
-    PLAIN_SECONDS,
-    announced_compilation,
-    duration,
-)
+from gauge_mc.run.display import AT_FIRST, announced_compilation
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, command_line, logged_session
 from gauge_mc.run.measurement_table import (
@@ -261,8 +254,11 @@ class _ObservablePlan:
                 with logged_session(logs, observable=observable.name, table=path.name, **facts):
                     for log in logs:
                         log.caution(*warnings_of(work))
-                    for _ in show_progress(numbers, work, console, len(pool.devices)):
-                        pass
+                    total, first = len(work.left), len(pool.devices)
+                    shown = Progress(console, total, "configurations", AT_FIRST, first=first)
+                    with shown:
+                        for n, number in enumerate(numbers, 1):
+                            shown.update(n, f"configuration {number}, {n} of {total}", "measuring")
         return read_table(path)
 
     def memory(self, ensemble: Ensemble) -> MemoryForecast:
@@ -516,44 +512,3 @@ def shortest(warnings: Sequence[str]) -> list[str]:
     """Return the first warnings, and how many there are more."""
     more = len(warnings) - WARNINGS
     return [*warnings[:WARNINGS], *([f"and {more} more such files"] if more > 0 else [])]
-
-
-def show_progress(
-    numbers: Iterator[int], work: MeasurementTask, console: Console, devices: int
-) -> Iterator[int]:
-    """Pass on the numbers, and show progress: live where that is possible, else in plain lines."""
-    from rich.progress import track
-
-    total = len(work.left)
-    if console.is_jupyter and not console.quiet:
-        bar = NotebookBar(total, "configurations", AT_FIRST)
-        for n, number in enumerate(numbers, 1):
-            bar.show(n, f"configuration {number}")
-            yield number
-    elif console.is_terminal or console.quiet:
-        yield from track(
-            numbers, "measuring", total, console=console, transient=True, disable=console.quiet
-        )
-    else:
-        yield from _plain_lines(numbers, total, console, devices)
-
-
-def _plain_lines(
-    numbers: Iterator[int], total: int, console: Console, devices: int
-) -> Iterator[int]:
-    """Pass on the numbers, and show lines whose ETA leaves out the first round of all devices.
-
-    In that round kernels are compiled.
-    """
-    shown, since, tenth = time.monotonic(), math.inf, 0
-    for n, number in enumerate(numbers, 1):
-        now = time.monotonic()
-        since = now if n == devices else since
-        silence = now - shown
-        new_tenth = 10 * n // total > tenth
-        if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
-            shown, tenth = now, 10 * n // total
-            later = n - devices
-            rest = (now - since) / later * (total - n) if later > 0 else math.nan
-            console.print(f"configuration {number}, {n} of {total}  ETA {duration(rest)}")
-        yield number

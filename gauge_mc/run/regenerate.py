@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
@@ -30,13 +30,14 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.input import make_folder
 from gauge_mc.formats import FORMATS
+from gauge_mc.progress import Progress
 from gauge_mc.quoting import CommandLine, as_typed, counted, whole_number
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain, is_configuration
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import TimedLines, announced_compilation
+from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.measurement import is_due
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import compile_kernels
@@ -393,28 +394,16 @@ def _range(word: str) -> range:
 @contextmanager
 def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]]:
     """Show the progress of a number of updates; yield what is called after each."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    if console.is_terminal or console.quiet or not total:
-        columns = (TextColumn("updates"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        hidden = console.quiet or not total
-        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-            yield partial(bar.advance, bar.add_task("", total=total))
-        return
-    lines, updates = TimedLines(console, total), count(1)
+    updates, live = count(1), console.is_terminal or console.is_jupyter
 
     def advance() -> None:
         update = next(updates)
-        lines.show(update, f"update {update} of {total}")
+        progress.update(update, f"update {update} of {total}", "updates")
 
-    console.print(f"making {counted(total, 'update')} again")
-    yield advance
+    if total and not live:
+        console.print(f"making {counted(total, 'update')} again")
+    with Progress(console, total, "updates") as progress:
+        yield advance
 
 
 @dataclass(frozen=True)

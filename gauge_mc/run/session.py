@@ -56,12 +56,13 @@ class Times:
 
     @contextmanager
     def of(self, share: str) -> Iterator[None]:
-        """Add the duration of a context to one of the shares."""
-        began = time.monotonic()
+        """Add the duration of a context to one of the shares, without that of others inside it."""
+        began = time.monotonic() - sum(vars(self).values())
         try:
             yield
         finally:
-            setattr(self, share, getattr(self, share) + time.monotonic() - began)
+            seconds = time.monotonic() - sum(vars(self).values()) - began
+            setattr(self, share, getattr(self, share) + seconds)
 
 
 class UpdateRecords(Observable):

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn
+import rich.progress as bars
+from rich.console import Group, RenderableType
 
 from gauge_mc.actions import BETA
-from gauge_mc.console import NotebookBar, plain_table
+from gauge_mc.console import Console, plain_table
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
+from gauge_mc.progress import LIVE_SECONDS, PLAIN_SECONDS, Progress, duration
 from gauge_mc.quoting import counted
-from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate, made_again
+from gauge_mc.run.display import link_rate, made_again
 from gauge_mc.run.state import state_of
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
@@ -184,8 +185,10 @@ class _Bars(ProgressDisplay):
 
     look_seconds = LIVE_SECONDS
 
-    def __init__(self, tally: Tally, slots: Sequence[Slot], progress: Progress) -> None:
-        super().__init__(tally, progress.console)
+    def __init__(
+        self, tally: Tally, slots: Sequence[Slot], progress: bars.Progress, console: Console
+    ) -> None:
+        super().__init__(tally, console)
         self.progress = progress
         self._whole = progress.add_task("scan", total=1.0, words="")
         self._slots = {slot: progress.add_task(slot.name, total=1.0, words="") for slot in slots}
@@ -213,14 +216,14 @@ class _NotebookScanDisplay(ProgressDisplay):
     def __init__(self, tally: Tally, console: Console) -> None:
         super().__init__(tally, console)
         total = sum(member.parameters.updates for member in tally.members)
-        self._bar = NotebookBar(total, "updates", str(tally))
+        self._bar = Progress(console, total, "updates", str(tally))
 
     def _show(self, children: Sequence[Child], rates: Sequence[float]) -> None:
         self.say(f"{len(children)} running  ETA {duration(self.tally.remaining(children))}")
 
     def say(self, words: str) -> None:
         """Show how far the scan has come, with words beside it."""
-        self._bar.show(sum(self.tally.sweeps.values()), f"{self.tally}  {words}".rstrip())
+        self._bar.show(sum(self.tally.sweeps.values()), "", str(self.tally), words)
 
 
 @contextmanager
@@ -236,10 +239,14 @@ def show_progress(
     if not console.is_terminal or console.quiet:
         yield ProgressDisplay(tally, console)
         return
-    name = TextColumn("{task.description}", style="bold")
-    columns = (name, BarColumn(bar_width=None), TextColumn("{task.fields[words]}", style="cyan"))
-    with Progress(*columns, console=console, transient=True, expand=True) as progress:
-        yield _Bars(tally, slots, progress)
+    name = bars.TextColumn("{task.description}", style="bold")
+    columns = (
+        name,
+        bars.BarColumn(bar_width=None),
+        bars.TextColumn("{task.fields[words]}", style="cyan"),
+    )
+    with bars.Progress(*columns, console=console, transient=True, expand=True) as progress:
+        yield _Bars(tally, slots, progress, console)
 
 
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:

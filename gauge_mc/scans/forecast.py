@@ -20,10 +20,10 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
 from gauge_mc.options import Option
+from gauge_mc.progress import duration
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import check_start, shared_values
 from gauge_mc.run.disk import DiskNeeds, config_bytes, free_disk, of_free
-from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked

@@ -17,9 +17,10 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
+from gauge_mc.progress import duration
 from gauge_mc.quoting import printable
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import duration, energy_text, link_rate
+from gauge_mc.run.display import energy_text, link_rate
 from gauge_mc.run.lock import is_locked
 from gauge_mc.run.log import END, SESSION, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters

@@ -28,11 +28,11 @@ from gauge_mc.extensions.publishing.record import (
 )
 from gauge_mc.files.input import is_missing, read_text
 from gauge_mc.inspection.verify import Check, CheckedFolder, refused
+from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
 from gauge_mc.run.checkpoint import parse_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import duration
 from gauge_mc.run.regenerate import Regeneration, StoredChain
 
 LONGEST = 24 * 3600.0

@@ -29,9 +29,9 @@ from gauge_mc.extensions.publishing.papers.reproduce import (
 )
 from gauge_mc.extensions.publishing.publish import WHOLE
 from gauge_mc.extensions.publishing.record import LICENSE, UNKNOWN
+from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import forecast as forecast_run
 from gauge_mc.run.settings import parse_time
 from gauge_mc.scans.forecast import forecast as forecast_scan
@@ -299,16 +299,18 @@ def publish(
     gauge-mc publish RUN FOLDER --author 'Family, Given' --author 'Other, Author' --whole 10
     """
     from rich.filesize import decimal
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from gauge_mc.console import Console
     from gauge_mc.extensions.publishing.publish import publish as carry_out
+    from gauge_mc.progress import Progress
 
-    console = Console()
-    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn())
-    hidden = not console.is_terminal
-    with alone_on_stdout(json), Progress(*columns, console=console, disable=hidden) as bar:
-        task = bar.add_task("", total=None)
+    bar = Progress(Console(), 0, "configurations", plain=False)
+
+    def show(count: int, total: int) -> None:
+        bar.total = total
+        bar.update(count, title="checking")
+
+    with alone_on_stdout(json), bar:
         out = carry_out(
             run,
             folder,
@@ -318,7 +320,7 @@ def publish(
             project=project,
             license=license,
             whole=whole,
-            progress=lambda x, total: bar.update(task, completed=x, total=total),
+            progress=show,
         )
     copied = f"{len(out.whole)} copied{after(out.whole)}"
     listed = f"listed: {counted(out.configurations, 'configuration')}, {copied}"
