@@ -8,9 +8,9 @@ import pytest
 import rich.console
 
 import gauge_mc
+from gauge_mc import progress
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.run import display as progress
 
 
 def test_a_misspelt_name_of_the_package_is_answered_with_the_right_one():

@@ -258,7 +258,8 @@ class _ObservablePlan:
                     shown = Progress(console, total, "configurations", AT_FIRST, first=first)
                     with shown:
                         for n, number in enumerate(numbers, 1):
-                            shown.update(n, f"configuration {number}, {n} of {total}", "measuring")
+                            name = f"configuration {number}"
+                            shown.update(n, f"{name}, {n} of {total}", name)
         return read_table(path)
 
     def memory(self, ensemble: Ensemble) -> MemoryForecast:

@@ -9,7 +9,7 @@ import pytest
 from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
 from gauge_mc.devices import hip as backend
 from gauge_mc.devices.base import Copy
-from gauge_mc.devices.choice import hint
+from gauge_mc.devices.choice import Place
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
 from gauge_mc.devices.hip import bindings as loader
@@ -51,7 +51,7 @@ def test_amd_gpus_are_chosen_where_there_are_no_others(machine, monkeypatch):
     assert choose_devices() == (DeviceChoice("hip", 0),)
     assert choose_devices("2") == (DeviceChoice("hip", 0), DeviceChoice("hip", 1))
     assert choose_devices("3,", "hip")[0].name == "GPU 3"
-    assert hint() is None
+    assert Place().hint() is None
     two = SimpleNamespace(Device=SimpleNamespace(count=lambda: 2))
     monkeypatch.setattr(cuda, "load_driver", lambda: two)
     one = cuda_compiler.CudaCompiler("nvcc")
@@ -62,12 +62,15 @@ def test_amd_gpus_are_chosen_where_there_are_no_others(machine, monkeypatch):
 
 def test_what_an_amd_gpu_lacks_is_said(machine, monkeypatch):
     monkeypatch.setattr(compiler, "_paths", lambda: iter([]))
-    assert "GPU, but it cannot be used: No compiler of kernels for AMD GPUs was found" in hint()
+    assert (
+        "GPU, but it cannot be used: No compiler of kernels for AMD GPUs was found"
+        in Place().hint()
+    )
     with pytest.raises(GaugeError, match=r"no usable|there is none"):
         choose_devices("1")
     assert choose_devices() == (DeviceChoice("cpu"),)
     monkeypatch.setattr(loader, "hip_library", lambda: None)
-    assert hint() is None  # who does not use HIP need not hear of it
+    assert Place().hint() is None  # who does not use HIP need not hear of it
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -3,9 +3,9 @@
 from contextlib import ExitStack
 
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.run import session
-from gauge_mc.run.functions import Catalogue
-from gauge_mc.run.request import ChainTask, SessionPlan
+from gauge_mc.run.open_run import OpenRun
+from gauge_mc.run.request import RunRequest
+from gauge_mc.run.session import Session
 
 
 def never(seconds):
@@ -29,16 +29,16 @@ def carry_out(run, parameters, device, checkpoint_every=1e9, stop=never, report=
 
 def carry_out_batch(runs, device, checkpoint_every=1e9, stop=never, report=nothing):
     """Work on a batch, pairs of run and parameters; return the chains and why they stopped."""
-    parameters = runs[0][1]
-    observables = Catalogue.of(parameters.lattice, ()).chosen(parameters)
-    devices = DeviceGroup.of(device)
     with ExitStack() as locks:
-        tasks = []
+        opened = []
         for run, p in runs:
-            tasks.append(ChainTask(run, locks.enter_context(run.locked()), p))
+            request, lock = RunRequest({"output": str(run.path)}), locks.enter_context(run.locked())
+            opened.append(OpenRun(request, p, lock))
             run.write(p, [])
-        work = SessionPlan(tuple(tasks), observables, devices, checkpoint_every, stop, report)
-        return session.carry_out(work)
+        devices = DeviceGroup.of(device)
+        work = Session(opened, devices, stop, report, checkpoint_every=checkpoint_every)
+        reason = work.carry_out()
+        return work.batch.chains, reason
 
 
 def written(path):
