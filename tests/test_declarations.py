@@ -4,6 +4,7 @@ import os
 import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -24,6 +25,7 @@ from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.updates.terms import ACTION_TERMS
+from tests.calls import make_run
 from tests.children import run
 
 HERE = __name__
@@ -254,3 +256,49 @@ def test_one_option_may_be_shared_but_not_redefined():
     for other in (Option("size", int, "Weight."), Option("size", float, "Size.")):
         with pytest.raises(GaugeError, match="Both a and b declare an option --size"):
             merged([("a", [one]), ("b", [other])])
+
+
+CLASHING = """
+from gauge_mc.actions.loops import Wilson
+from gauge_mc.options import Option
+
+
+class Weighted(Wilson):
+    name = "weighted"
+    options = (Option("weight", float, "Another weight.", usual=1.0),)
+
+
+class Loud(Wilson):
+    name = "loud"
+    options = (Option("loudness", float, "Another number.", usual=1.0),)
+
+
+WEIGHTED, LOUD = Weighted(), Loud()
+"""
+
+
+@pytest.mark.kernels
+def test_an_installed_action_whose_option_means_something_else_is_left_out(tmp_path, monkeypatch):
+    """Commands work without it, and a warning names both packages."""
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("run"), group="su2", precision="single", configs=2)
+    (tmp_path / "clashing.py").write_text(CLASHING)
+    about = tmp_path / "clashing-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: clashing\nVersion: 1.0\n")
+    names = "weighted = clashing:WEIGHTED\nloud = clashing:LOUD\n"
+    (about / "entry_points.txt").write_text(f"[gauge_mc.actions]\n{names}")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    words = ("wilson-loops", "run", "--weight", "0.3", "--output", "loops.csv", "--quiet")
+    done = run("measure", *words, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert "smearing: APE, U -> P[U + w sum of staples], w = 0.3" in Path("loops.csv").read_text()
+    assert done.stderr == (
+        "gauge-mc: The action 'weighted' of the package clashing is left out, because its option "
+        "--weight has another meaning than that of the smearing ape of the package gauge-mc; "
+        "rename it there.\n"
+    )
+    done = run("generate", "--action", "weighted", "--output", "other", PYTHONPATH=path)
+    assert done.returncode == 2
+    known = "dbw2, iwasaki, loud, luscher-weisz, rectangle, symanzik or wilson"
+    assert f"There is no action 'weighted'; choose {known}." in done.stderr

@@ -198,3 +198,16 @@ def test_the_first_page_links_every_page(root):
     pages = {*(root / "docs").rglob("*.md"), root / "runs/README.md", root / "runs/bench/README.md"}
     assert {*linked} == {one.resolve() for one in pages - {first, root / "docs/vendor/README.md"}}
     assert len(linked) == len({*linked}), "a page is linked twice"
+
+
+def test_links_between_files_lead_to_files(root):
+    """They do so in the repository, where the documentation is read as well."""
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("runs/**/*.md")]
+    links = [
+        (page.relative_to(root), target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)\s#]+)", page.read_text())
+        if not re.match(r"\w+:", target)
+    ]
+    assert len(links) > 100
+    assert [one for one in links if not (root / one[0].parent / one[1]).exists()] == []

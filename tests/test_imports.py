@@ -4,6 +4,8 @@ import ast
 import functools
 import itertools
 import re
+from collections.abc import Collection
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gauge_mc"
 UPWARDS = {
     # Methods of objects that users hold, which look up what is above them when they are called.
+    "benchmarks/over.py": {"plots"},
     "fields/field.py": {"configurations"},
     "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
@@ -22,7 +25,7 @@ UPWARDS = {
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {"console", "contexts", "defaults", "errors", "interruption", "libraries", "quoting"}
+LEAVES = {*"console contexts defaults errors interruption libraries progress quoting".split()}
 """Modules below the tree, which import nothing but each other."""
 
 EXTENSIONS = "extensions"
@@ -183,3 +186,63 @@ def modules() -> dict[str, Path]:
 
 def sources() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "found"),
+    [
+        ("run/chain.py", "import gauge_mc.extensions.quarks.noise", {"quarks"}),
+        ("run/chain.py", "def f():\n    from gauge_mc.extensions.quarks import noise", {"quarks"}),
+        ("run/chain.py", "from gauge_mc.extensions import publishing", {"publishing"}),
+        ("run/chain.py", "load(f'gauge_mc.extensions.quarks.{name}')", {"quarks"}),
+        ("run/chain.py", '"""See `gauge_mc.extensions.quarks`."""\nimport gauge_mc.run', set()),
+        ("extensions/quarks/noise/z2.py", "import gauge_mc.extensions.quarks.noise", set()),
+        ("extensions/quarks/card.py", "import gauge_mc.extensions.publishing", {"publishing"}),
+        ("extensions/__init__.py", "from gauge_mc.extensions import quarks", {"quarks"}),
+    ],
+)
+def test_imports_from_other_extensions_are_found(place, text, found):
+    assert other_extensions(place, text) == found
+
+
+@pytest.mark.parametrize("library", ["h5py", "matplotlib"])
+def test_analysis_neither_draws_nor_writes_hdf5(library):
+    for path in modules_of("analysis"):
+        for node in ast.walk(tree_of(path)):
+            named = [one.name for one in getattr(node, "names", [])]
+            named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
+            place = path.relative_to(PACKAGE)
+            assert not [one for one in named if library in one.split(".")], f"{place} uses it"
+
+
+def needed(path: Path, known: Collection[str]) -> set[str]:
+    """The modules from which a module imports, within functions and for types as well.
+
+    What is listed in `UPWARDS` is left out, and so are the public functions of the package, which
+    it looks up when they are first used. Modules of one part may know each other's types.
+    """
+    place = path.relative_to(PACKAGE).as_posix()
+    if place == "__init__.py":
+        return set()
+    found, types = set(), set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            types |= {*ast.walk(node)}
+        part = part_of(getattr(node, "module", None) or "")
+        if node in types and part == part_of(f"gauge_mc.{place.replace('/', '.')}"):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            deeper = {f"{node.module}.{one.name}" for one in node.names}
+            found |= deeper & known if deeper <= known else deeper | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return {one for one in found & known if part_of(one) not in UPWARDS.get(place, ())}
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    known = modules()
+    graph = {name: needed(path, known.keys()) - {name} for name, path in known.items()}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from gauge_mc.cli import options as o
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.status import named_or_said
 from gauge_mc.fits import FITS
 
 
@@ -69,7 +68,7 @@ def fit(
     from gauge_mc.quoting import counted
 
     console = Console()
-    named_or_said(run, json, FITS[what].of_scans)
+    o.named_or_said(run, json, FITS[what].of_scans)
     results = []
     with alone_on_stdout(json):
         for result, path in fit_all(what, run or [], options, output, separate, lattice, keep):

@@ -10,7 +10,6 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
-from gauge_mc.cli.status import named_or_said
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import OBSERVABLES
@@ -131,7 +130,7 @@ def measure(
     place |= {"split": bool(split), **links, **stated}
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
-    run = named_or_said(run, json)
+    run = o.named_or_said(run, json)
     if dry_run:
         ensembles = ensembles_of(run, output)
         needs = [measurement_memory(e, observable, **place) for e in ensembles]

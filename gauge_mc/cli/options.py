@@ -20,12 +20,14 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 from typer.models import ArgumentInfo
 
+from gauge_mc.cli import say
 from gauge_mc.cli.command import declared_parameter
 from gauge_mc.cli.document import alone_on_stdout, show_result
 from gauge_mc.cli.help import choosing, with_default
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option, flag_of
+from gauge_mc.registry import in_words
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
@@ -165,6 +167,18 @@ Detail = str | Iterable[str] | Option
 """What stands for the value of a parameter, its choices, or its declaration."""
 
 
+def named_or_said(
+    named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
+) -> list[Path]:
+    """Return the paths that were named, or else the newest, which a line names."""
+    from gauge_mc.scans.scan import named_or_newest, newest_scan
+
+    paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
+    if not named:
+        say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
+    return paths
+
+
 def is_function(
     place: str, **details: Detail
 ) -> Callable[[Callable[..., Iterator[str]]], Callable[..., None]]:
@@ -183,8 +197,6 @@ def is_function(
             if quiet := given.pop("quiet", False):
                 given["progress"] = False
             if first.default is None:
-                from gauge_mc.cli.status import named_or_said
-
                 given[first.name] = named_or_said(values[first.name], json)
             with alone_on_stdout(json):
                 result = resolve_name(place)(**given)

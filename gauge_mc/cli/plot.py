@@ -11,7 +11,6 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, prints, show_result
-from gauge_mc.cli.status import named_or_said
 from gauge_mc.plots import AGAINST_BETA, PLOTS
 from gauge_mc.plots.drawing import (
     draw,
@@ -93,7 +92,7 @@ def plot(
     gauge-mc plot scan SCAN --size 6.3x4
     """
     of_scans = what in PLOTS and PLOTS[what].of_scans
-    paths, runs = runs_to_draw(what, named_or_said(run, json, of_scans))
+    paths, runs = runs_to_draw(what, o.named_or_said(run, json, of_scans))
     figure = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     settings, remarks = options_to_draw(figure, runs, options)

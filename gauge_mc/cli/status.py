@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +10,11 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.errors import UsageError
-from gauge_mc.registry import in_words
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run, chains_of
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan, named_or_newest, newest_run_or_scan, newest_scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 
 def one_named_or_newest(path: Path | None) -> Path:
@@ -34,16 +32,6 @@ def one_named_or_newest(path: Path | None) -> Path:
             f"{newest} is one of {len(chains)} chains; name another, such as {sibling}.", error=True
         )
     return newest
-
-
-def named_or_said(
-    named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
-) -> list[Path]:
-    """Return the paths that were named, or else the newest, which a line names."""
-    paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
-    if not named:
-        say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
-    return paths
 
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")

@@ -10,7 +10,6 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.status import named_or_said
 from gauge_mc.results import documented, result_field
 
 NAMED = 5
@@ -86,7 +85,7 @@ def verify(
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
     from gauge_mc.progress import Progress
 
-    targets = named_or_said(paths, json)
+    targets = o.named_or_said(paths, json)
     kind = LinkKind(lattice, group)
     checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     console = Console()

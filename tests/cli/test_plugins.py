@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from gauge_mc import fits
 from gauge_mc.files.table import write_table
 from gauge_mc.registry import WHOLE
 from tests.calls import call, call_apart, make_run
@@ -100,3 +101,12 @@ def test_a_module_that_cannot_be_imported_is_named_with_its_line(site, table, mo
         importlib.invalidate_caches()
     assert code == 1
     assert f"'int' in {file}, line 2); repair or uninstall that package." in shown
+
+
+def test_errors_of_the_program_itself_are_raised(table, monkeypatch):
+    def fail(*words, **more):
+        return None + 1
+
+    monkeypatch.setattr(fits, "fit_all", fail)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        call_apart("fit", "mean-trace", table)

@@ -1,10 +1,11 @@
 """What Python reads of the kernel sources."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from gauge_mc.devices.source import members
+from gauge_mc.devices.source import members, source_folders
 from gauge_mc.errors import GaugeError
 
 WHOLE = {
@@ -53,3 +54,12 @@ def test_what_cannot_be_read_is_refused(declaration, sentence, tmp_path):
     path = write(tmp_path, bad_cu=declaration)
     with pytest.raises(GaugeError, match=sentence):
         members("Arguments", (path,))
+
+
+def test_only_arch_knows_the_machine():
+    paths = [
+        path for one in source_folders() for path in one.rglob("*") if path.suffix in (".h", ".cu")
+    ]
+    naming = {path.parent.name for path in paths if re.search("__(CUDACC|HIP)__", path.read_text())}
+    assert len(paths) > 20
+    assert naming == {"arch"}

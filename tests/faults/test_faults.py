@@ -175,3 +175,29 @@ def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
         assert not left
         for member in Scan.read(path).members():
             assert not Run(member.run.path).holder()[1]
+
+
+BAD = """
+import os, sys
+from contextlib import contextmanager
+from gauge_mc.files import atomic
+@contextmanager
+def directly(path, turn=None):  # neither atomic nor synced
+    with open(path, "w+b") as out:
+        yield out
+for name in ("run.checkpoint", "run.directory", "configurations.writing", "files.table"):
+    __import__(f"gauge_mc.{name}")
+    sys.modules[f"gauge_mc.{name}"].replacing = directly
+from tests.faults import driver
+driver.main()
+"""
+
+
+@pytest.mark.slow
+def test_these_tests_notice_a_program_that_writes_carelessly(library):
+    environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"}
+    words = [sys.executable, "-c", BAD, "generate", f"--library={library}", "--actions=torn"]
+    done = subprocess.run(
+        [*words, "--every=5"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert len(json.loads(done.stdout)["failures"]) > 3

@@ -346,3 +346,12 @@ def test_weak_fields_decay_as_in_the_free_theory(fast_device, group, kind, c):
     for name in ("plaquette", "clover"):
         ratio = getattr(after, name).sum() / getattr(before, name).sum()
         assert ratio == pytest.approx(decay, rel=2e-4)
+
+
+def test_the_largest_step_keeps_the_group(best_device, group, precision):
+    found = flowed(on(best_device, random_links(group), group, precision), "wilson", 0.15, 0.15)
+    links = found.field.to_numpy()
+    unit = links @ links.conj().swapaxes(-1, -2)
+    limit = 2e-6 if precision == "single" else 1e-14
+    assert np.abs(unit - np.eye(unit.shape[-1])).max() < limit
+    assert np.abs(links - one_step(group, "wilson", 0.15)).max() < TOLERANCE[precision]

@@ -159,3 +159,16 @@ def test_the_permissions_are_those_of_an_ordinary_file(path):
     finally:
         os.umask(old)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_is_replaced_as_a_whole(path):
+    write(path, b"new")
+    assert path.read_text() == "new"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_what_fails_leaves_the_old_file(path):
+    with pytest.raises(KeyboardInterrupt), replacing(path):
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert os.listdir(path.parent) == ["file"]

@@ -153,3 +153,32 @@ def test_slices_that_exceed_the_memory_while_they_are_read(tmp_path, monkeypatch
     monkeypatch.setattr(InputFile, "read", full)
     with pytest.raises(GaugeError, match="do not fit into memory"):
         list(found.slices()) if call == "slices" else getattr(found, call)()
+
+
+@pytest.mark.slow
+@quick
+@given(case=st.sampled_from(HELD), where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_flipped_bit(tmp_path, case, where, bit):
+    links, good = GOOD[case]
+    data = bytearray(good)
+    place = int(where * len(data))
+    data[place] ^= 1 << bit
+    found = outcome(tmp_path / "file", bytes(data))
+    if found is not None and case[0] in WITHOUT_CHECKSUM:
+        assert np.abs(found - links).max() < 1e-4
+    elif found is not None:
+        np.testing.assert_array_equal(found, links)
+
+
+@pytest.mark.slow
+@quick
+@given(
+    case=st.sampled_from(HELD),
+    where=st.integers(0, 600),
+    text=st.one_of(st.binary(max_size=40), st.text(max_size=20).map(str.encode)),
+    cut=st.integers(0, 40),
+)
+def test_header_overwritten(tmp_path, case, where, text, cut):
+    links, good = GOOD[case]
+    found = outcome(tmp_path / "file", good[:where] + text + good[where + cut :])
+    assert found is None or found.shape == links.shape

@@ -1,5 +1,6 @@
 """All formats through the public functions: what is written is read back, whole or not at all."""
 
+import errno
 import os
 import resource
 
@@ -10,6 +11,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files import atomic
 from tests.formats.format_samples import (
     EXTENTS,
     HELD,
@@ -186,3 +188,26 @@ def test_file_that_changes_after_opening(tmp_path):
     path.unlink()
     with pytest.raises(GaugeError, match="cannot be read"):
         next(configuration.slices())
+
+
+@pytest.mark.parametrize("format", ["ildg", "nersc"])
+def test_single_precision_rounds_once(tmp_path, format):
+    links = random_links("su3")
+    path = tmp_path / "file"
+    write_configuration(path, links, LATTICE, "su3", "single", format)
+    np.testing.assert_array_equal(read(path), links.astype(np.complex64))
+
+
+def test_disk_full(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(GaugeError, match="free some space") as error:
+        write_configuration(path, random_links("su2"), LATTICE, "su2", "double")
+    assert one_sentence(error, path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]

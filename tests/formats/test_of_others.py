@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.reading import LastSlice, open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import CautionWarning, DamagedError, GaugeError, UnsupportedError, UsageError
 from gauge_mc.files.table import read_table
+from gauge_mc.groups import GROUPS
 from gauge_mc.storage import links as host_links
-from gauge_mc.storage.links import checksum_words
+from gauge_mc.storage.links import StoredLinks, checksum_words
 from tests.calls import call
 from tests.formats.format_samples import (
     SAMPLES,
@@ -390,3 +391,11 @@ def test_samples_are_good_or_say_why_not():
     assert call("verify", FIELD, OLD)[1] == 0
     with pytest.raises(GaugeError):
         open_configuration(Path(__file__))
+
+
+def test_good_links_have_no_boundary():
+    for group in ("su2", "su3"):
+        stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
+        n = GROUPS[group].colours
+        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).reshape(4, -1, n, n)
+        assert LastSlice(stored, last, first).misfit() == ""

@@ -2,10 +2,13 @@
 
 import re
 import shutil
+import tracemalloc
 
+import numpy as np
 import pytest
 
 from gauge_mc import generate
+from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UNCHECKED, UsageError
 from gauge_mc.files.table import SEAL
@@ -328,3 +331,25 @@ def test_lack_of_memory_is_no_damage(tmp_path, monkeypatch):
     assert shown.count("cannot be allocated") == 3
     assert "BAD" not in shown
     assert "Could not be checked here: 3 of 7 files, " in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd"])
+def test_memory_does_not_grow_with_time(tmp_path, format):
+    def peak(extent):
+        lattice = Lattice(8, 8, 8, extent)
+        path = tmp_path / f"{extent}"
+        one = np.broadcast_to(np.eye(3, dtype=complex), (8, 8, 8, 4, 3, 3)).copy()
+        write_configuration(path, (one for _ in range(extent)), lattice, "su3", "double", format)
+        (check,) = checks_of(path)
+        tracemalloc.start()
+        try:
+            check.carry_out(lambda share: None)
+            return tracemalloc.get_traced_memory()[1] / one.nbytes
+        finally:
+            tracemalloc.stop()
+
+    peak(4)
+    short, long = peak(8), peak(32)
+    assert long < 11
+    assert long < 1.1 * short

@@ -239,3 +239,11 @@ def test_what_has_no_scale_is_not_scaled(tmp_path):
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
     with pytest.raises(GaugeError, match="r0 of hot is not known"):
         PLOTS["scaling"].picture([("hot", static_potential([loops]))]).draw(tmp_path / "plot.png")
+
+
+@pytest.mark.slow
+def test_polyakov_loops_of_su2_are_a_distribution(tmp_path):
+    path = tmp_path / "polyakov.svg"
+    loops = [History(one.label, one.sweeps, one.values + 0j) for one in histories()]
+    plot_polyakov(loops, path)
+    assert path.stat().st_size > 8000

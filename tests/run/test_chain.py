@@ -1,13 +1,17 @@
 """Markov chains: starts, what is recorded when, and resuming bit for bit."""
 
 import dataclasses
+import time
+from dataclasses import asdict
 from unittest import mock
 
 import numpy as np
 import pytest
 
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.errors import GaugeError
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import SEAL, read_table
@@ -15,12 +19,14 @@ from gauge_mc.quantities.plaquette import Plaquette, plaquette
 from gauge_mc.quantities.polyakov.observables import polyakov_loop
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import session
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Batch, Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogTail
+from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.request import RunRequest
 from gauge_mc.updates.heatbath import heatbath, overrelax
-from tests.run.sessions import carry_out, stop_after, written
+from tests.run.sessions import carry_out, never, stop_after, written
 
 TINY = {
     "group": "su3",
@@ -245,3 +251,47 @@ def test_checkpoints_come_in_time(
     carry_out(run, p, best_device, every, report=report)
     assert saved == [(sweep, True) for sweep in expected]
     assert [one.event for one in LogTail(run.path).new()].count("checkpoint") == logged
+
+
+def test_start_files_that_do_not_fit(tmp_path, best_device):
+    path = tmp_path / "start.lime"
+    p = Parameters.from_values({**TINY, "start": str(path)})
+    with pytest.raises(UsageError, match="no start file"):
+        check_start(p)
+    Chain.begin(dataclasses.replace(p, start="hot"), best_device).field.save(path)
+    check_start(p)
+    with pytest.raises(UsageError, match=r"su3 on 4x4x4x6.*su2 on 4x4x4x6"):
+        check_start(dataclasses.replace(p, group="su2"))
+    with pytest.raises(UsageError, match="for su3 on 4x4x4x8"):
+        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 8)))
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 4
+    path.write_bytes(damaged)
+    with pytest.raises(GaugeError, match="damaged"):
+        Chain.begin(p, best_device)
+
+
+def test_the_time_of_a_session_is_divided(tmp_path, best_device):
+    """Slow methods add to their own share."""
+    p, run = Parameters.from_values({**TINY, "measure": "plaquette"}), Run(tmp_path / "run")
+    update = Batch.update
+
+    def slow(chain):
+        time.sleep(0.01)
+        update(chain)
+
+    with run.locked() as lock, mock.patch.object(Batch, "update", slow):
+        run.write(p, [])
+        opened = OpenRun(RunRequest({"output": str(run.path)}), p, lock)
+        work = session.Session([opened], DeviceGroup.of(best_device), never, print)
+        began = time.monotonic()
+        work.carry_out()
+        elapsed = time.monotonic() - began
+        shares = asdict(work.times)
+        assert [*lock.holder.times] == [*shares]
+        assert all(spent <= shares[name] + 1e-3 for name, spent in lock.holder.times.items())
+        assert lock.holder.times["update"] == pytest.approx(shares["update"], abs=1e-3)
+    assert all(spent >= 0 for spent in shares.values())
+    assert shares["update"] >= 0.01 * p.updates
+    assert min(shares["start"], shares["measure"], shares["write"]) > 0
+    assert 0.5 * elapsed < sum(shares.values()) <= elapsed

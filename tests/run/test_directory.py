@@ -395,3 +395,11 @@ def test_what_may_not_be_read_is_not_called_damaged(root, monkeypatch, name):
     for command in ("status", "info"):
         shown, code = call(command, path)
         assert (code, "Permission denied" in shown, "damaged" in shown) == (1, True, False), shown
+
+
+def test_run_toml_round_trip(tmp_path):
+    run = Run(tmp_path)
+    parameters = Parameters.from_values({"group": "su3", "lattice": "4x6x8x10", "seed": 9})
+    sessions = [SessionRecord.begin(0, "a device"), SessionRecord.begin(40, 'another "device"')]
+    run.write(parameters, sessions)
+    assert run.read() == (parameters, sessions)

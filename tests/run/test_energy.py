@@ -12,7 +12,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import energy_text
-from tests.calls import TINY, call
+from tests.calls import TINY, call, make_run
 
 WATTS = 40
 
@@ -106,3 +106,12 @@ def test_runs_that_are_updated_together_share_the_energy(constant, tmp_path):
     assert results[0].nj_per_link == pytest.approx(1e9 * total / links)
     shown = call("generate", *options(tmp_path / "another"), "--chains=3")[0]
     assert " J by RAPL, " in shown
+
+
+def test_a_session_that_was_killed_is_not_counted(constant, none, tmp_path):
+    make_run(tmp_path / "run", configs=2)
+    run = Run(tmp_path / "run")
+    parameters, sessions = run.read()
+    assert [one.joules for one in sessions] == [None]
+    run.write(parameters, [*sessions, type(sessions[0])(**{**vars(sessions[0]), "joules": 50.0})])
+    assert " 50 J in 1 of 2 sessions\n" in call("status", run.path)[0]

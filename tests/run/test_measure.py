@@ -412,3 +412,9 @@ def test_tables_that_do_not_say_what_was_measured_are_continued(run, folder, cap
     call("convert", run / "configs" / "0000012.lime", folder / "late_8", "--to", "nersc")
     with pytest.raises(UsageError, match="the number 12 in its header and 8 in its name"):
         call("measure", "plaquette", folder / "late_8")
+
+
+def test_configurations_must_have_different_numbers(run, folder):
+    shutil.copy(run / "configs" / "0000006.lime", "b6")
+    with pytest.raises(UsageError, match="both have the number 6"):
+        call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")

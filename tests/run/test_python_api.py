@@ -47,6 +47,8 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.calls import call
 from tests.conftest import QUICK
+from tests.formats.format_params import SOURCES
+from tests.formats.format_samples import sample
 from tests.run.sessions import written
 
 TINY = {
@@ -800,3 +802,36 @@ def test_convert_does_what_the_command_does(folder, whole, to):
     assert np.array_equal(links, np.stack(list(open_configuration(source).slices())))
     with pytest.raises(UsageError, match="ours already exists"):
         convert(source, folder / "ours", to)
+
+
+@pytest.mark.parametrize(
+    ("observable", "options", "sentence"),
+    [
+        (lambda field: 1.0, {}, "'<lambda>' needs a name"),
+        (named("wilson_loops"), {}, "two observables named 'wilson_loops'"),
+        (energy, {"r_max": 1}, "--r-max is not an option of energy"),
+        (Plaquette(), {"r_max": 1}, "--r-max is not an option of plaquette"),
+        (WilsonLoops, {"r_mx": 1}, "--r-mx is not an option of wilson-loops"),
+        ((energy, 2), {}, "is not an observable; pass a function of a field"),
+        (7, {}, "7 is not an observable"),
+        ("energy", {}, "no observable 'energy'"),
+        (named("f", "word"), {}, "f must return numbers, not str"),
+    ],
+)
+def test_observables_that_cannot_be_measured(whole, observable, options, sentence):
+    field = Field.cold(Lattice.parse(TINY["lattice"]), "su3", device=open_device("cpu", 1))
+    for target in (field, whole):
+        with pytest.raises(UsageError, match=sentence):
+            measure(target, observable, **(HOW if target is whole else {}), **options)
+    assert not list(whole.path.glob("[fw]*.csv"))
+
+
+@pytest.mark.first_quick
+@pytest.mark.parametrize("source", SOURCES, ids="-".join)
+def test_files_of_all_formats_are_loaded(folder, source):
+    links, data = sample(*source)
+    (folder / "file").write_bytes(data)
+    field = Field.load("file", device=open_device("cpu", 1))
+    assert (field.group.name, field.precision) == source[1:]
+    tolerance = {"single": 1e-6, "double": 1e-14}[source[2]]
+    np.testing.assert_allclose(field.to_numpy(), links, rtol=0, atol=tolerance)

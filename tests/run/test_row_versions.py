@@ -200,3 +200,20 @@ def test_another_version_of_a_package_measures_again(run, tmp_path):
     start("1.1", *again)
     assert read_table(table).makers == {0: f"{OLD}, own-traces 1.1"}
     assert read_table(run / "own_trace.csv.1").makers == {0: f"{OLD}, own-traces 1.0"}
+
+
+@pytest.mark.slow
+def test_tables_that_state_no_version_are_read_and_continued_in_silence(run, upgrade):
+    table, words = run / "polyakov.csv", ("measure", "polyakov", run, *ONE_CORE)
+    assert call(*words)[1] == 0
+    lines = table.read_text().splitlines(keepends=True)
+    old = "".join(one for one in lines if not one.startswith(("# version", "# sha256")))
+    table.write_text(old)
+    upgrade()
+    assert call("generate", "--output", run, "--configs", "4", "--quiet", *ONE_CORE)[1] == 0
+    for more in (words, ("verify", table), ("info", table)):
+        assert "nother version" not in call(*more)[0]
+    assert table.read_text().startswith(old)
+    assert read_table(table).makers == {3: NEW}
+    shown = call(*words, "--again")[0]
+    assert "is kept as run/polyakov.csv.1" in shown  # which version measured is not known

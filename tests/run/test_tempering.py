@@ -15,7 +15,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.chain import check_ladder
-from gauge_mc.run.checkpoint import load, read_state, restore_common
+from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together
 from gauge_mc.run.parameters import Parameters
@@ -266,3 +266,18 @@ def test_averages_are_those_without_tempering(tmp_path, best_device, values):
     assert 0.1 < table["accepted"].mean() < 0.99
     assert np.abs(pulls).max() < 4
     assert np.sqrt(np.mean(np.square(pulls))) < 2
+
+
+@pytest.mark.slow
+def test_killed_while_checkpoints_are_written_runs_are_the_same(tmp_path):
+    """Kills come between the first, and between the second checkpoints of the three runs."""
+    generate_together(requests_in(tmp_path / "whole"))
+    expected = found_in(tmp_path / "whole")
+    for number, sweeps in ((5, {0, None}), (11, {0, 1})):
+        path = tmp_path / str(number)
+        assert killed(number, requests_in(path))
+        left = [Run(path / str(n)).checkpoint for n in range(3)]
+        assert {read_state(one).sweep if one.exists() else None for one in left} == sweeps
+        generate_together(requests_in(path))
+        assert found_in(path) == expected
+        assert not [*path.rglob(PREVIOUS)]

@@ -11,6 +11,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from gauge_mc.inspection.status import scan_status
+from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, parse_duration
@@ -134,3 +136,18 @@ def test_the_eta_of_a_scan_does_not_count_compilation(four, clock, monkeypatch):
     child.reports(250, 50.0)
     tally.look(child)
     assert tally.remaining([child]) == pytest.approx(2750 / (1250 / 30))
+
+
+def test_updates_that_killed_processes_had_done_are_counted(folder):
+    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
+    members = there.members()
+    for member, sweep in zip(members, (1, 4), strict=True):
+        with member.run.locked() as lock:
+            there.write()
+            member.run.write(member.parameters, [])
+            save(member.run.checkpoint, ChainState(0, 0, {}), [])
+            lock.record(replace(lock.holder, sweep=sweep))
+    words = "; at least 5 updates to be made again"
+    shown = display_module.opening(there, Tally(members), [Slot("CPU", ())])
+    assert f"0 of 2 runs complete{words}\n" in shown
+    assert scan_status(there).lines()["done"] == f"0% of the work{words}"

@@ -164,3 +164,11 @@ def test_headers_have_both_forms():
         Hyp(1, 1, 0.5, "none")
     )
     assert "alpha1, alpha2, alpha3 = 1, 1, 0.5" in str(make_temporal_links("hyp2"))
+
+
+def test_one_level_is_a_plane_of_ape_smearing(group, best_device):
+    """Without alpha2 and alpha3, HYP smearing is APE smearing with six staples."""
+    links = smooth_links(group)
+    field = Field.from_slices(LATTICE, group, links, "double", best_device)
+    reference = ape_alpha(links, 0.6, range(4), range(4))
+    assert np.abs(smeared(field, Hyp(0.6, 0, 0, "none")) - reference).max() < 1e-13

@@ -78,3 +78,22 @@ def test_levels_of_chains():
         make(lattice, smear=("ape:0.2x25", "hypx1"), iterations="30")
     with pytest.raises(UsageError, match="--smear is 3; give text"):
         make(lattice, smear=3)
+
+
+@pytest.mark.parametrize(
+    ("smearing", "smears_time", "uses_time"),
+    [
+        (Ape(), False, False),
+        (Ape(dims=4), False, True),
+        (Ape(exclude="none"), True, True),
+        (Ape(exclude="zt"), False, False),
+        (Stout(), False, False),
+        (Stout(exclude="none"), True, True),
+        (Stout(exclude="x"), True, True),
+        (Hyp(), False, False),
+        (Hyp(exclude="none"), True, True),
+    ],
+    ids=str,
+)
+def test_whether_links_along_time_matter(smearing, smears_time, uses_time):
+    assert (smearing.smears_time, smearing.uses_time) == (smears_time, uses_time)

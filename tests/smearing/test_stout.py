@@ -85,3 +85,22 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng):
 def test_values_that_are_refused(make, sentence):
     with pytest.raises(UsageError, match=sentence):
         make()
+
+
+def test_small_rho(group, best_device):
+    """APE smearing with a small weight agrees to first order."""
+    from gauge_mc.smearing.kinds import Ape
+
+    field = Field.from_slices(LATTICE, group, smooth_links(group), "double", best_device)
+    differences = [
+        np.abs(smeared(field, Stout(rho)) - smeared(field, Ape(rho))).max() for rho in (1e-2, 1e-3)
+    ]
+    start = field.to_numpy()
+    assert np.abs(smeared(field, Stout(0.0)) - start).max() < 1e-14
+    first = np.abs(smeared(field, Stout(1e-3)) - start).max()
+    assert first > 1e-4
+    # The projection of APE smearing also divides by 1 + 4 w, which changes rho to that order.
+    assert differences[1] < 0.3 * first
+    weight = 1e-3 / (1 - 4e-3)
+    closer = np.abs(smeared(field, Stout(1e-3)) - smeared(field, Ape(weight))).max()
+    assert closer < differences[1]

@@ -198,3 +198,13 @@ def test_bad_anisotropies_are_refused(xi0):
 def test_an_action_without_an_anisotropic_form_is_refused():
     with pytest.raises(UsageError, match="--anisotropy is not an option of the action luscher"):
         ACTIONS["luscher-weisz"].with_options(anisotropy=2.0)
+
+
+@pytest.mark.parametrize("name", ["wilson", pytest.param("symanzik", marks=pytest.mark.slow)])
+def test_overrelaxation_keeps_the_action(name, best_device):
+    links = start(LATTICE, "su3")
+    field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+    overrelax(field, 5, name, anisotropy=XI0)
+    before, after = (loop_action(u, loops_with(name)) for u in (links, field.to_numpy()))
+    assert after == pytest.approx(before, rel=1e-12)
+    assert np.abs(field.to_numpy() - links).max() > 0.1

@@ -107,3 +107,42 @@ def test_steps_that_are_none_are_refused(parts, reason):
     with pytest.raises(GaugeError, match=reason):
         INTEGRATORS.register(made(parts))
     assert "odd" not in INTEGRATORS
+
+
+def energy(q, p):
+    """Energy of an anharmonic oscillator."""
+    return p * p / 2 - np.cos(q) + q**4 / 4
+
+
+def moved(q, p, moves):
+    """Carry out a trajectory of the oscillator."""
+    for one in moves:
+        if isinstance(one, Kick):
+            p = p + one.size * force(q + one.shift * force(q))
+        else:
+            q = q + one.size * p
+    return q, p
+
+
+def force(q):
+    """Force on the oscillator."""
+    return -np.sin(q) - q**3
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_energy_changes_with_the_power_of_the_step_that_is_declared(name):
+    one, begin = INTEGRATORS[name], (np.longdouble("0.7"), np.longdouble("0.4"))
+    changes = []
+    for steps in (32, 64):
+        end = moved(*begin, one.trajectory(1.0, steps))
+        changes.append(float(energy(*end) - energy(*begin)))
+    # The next power of the step is two higher.
+    assert changes[0] / changes[1] == pytest.approx(2.0**one.order, rel=0.05)
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_trajectories_are_reversible(name):
+    moves = INTEGRATORS[name].trajectory(1.3, 5)
+    q, p = moved(0.7, 0.4, moves)
+    back = moved(q, -p, moves)
+    assert back == pytest.approx((0.7, -0.4), abs=ROUNDING)

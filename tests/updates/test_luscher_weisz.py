@@ -16,7 +16,9 @@ from gauge_mc.quantities.plaquette import Parallelograms, Rectangles, plaquette
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
 from tests.reference import parallelograms as reference
+from tests.reference.fields import random_field
 from tests.reference.free_gluons import free_gluons
+from tests.reference.observables import loop_action, loop_staple
 from tests.reference.updates import heat, reflect
 from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
@@ -185,3 +187,25 @@ def test_refusals(best_device):
     small = Field.cold(Lattice(4, 4, 4, 2), "su3", "double", best_device)
     with pytest.raises(UsageError, match="do not fit"):
         overrelax(small, action="luscher-weisz:0.9")
+
+
+@pytest.mark.parametrize("mu", range(4))
+def test_staples_of_the_reference_are_derivatives_of_its_action(mu):
+    """The action is linear in a link."""
+    rng = np.random.default_rng(5)
+    links = random_field((4, 4, 4, 4), "su3", rng)
+    changed = links.copy()
+    changed[1, 2, 3, 0, mu] = random_field((2, 2, 2, 2), "su3", rng)[0, 0, 0, 0, 0]
+    step = changed[1, 2, 3, 0, mu] - links[1, 2, 3, 0, mu]
+    a = loop_staple(links, mu, LOOPS)[1, 2, 3, 0]
+    difference = loop_action(changed, LOOPS) - loop_action(links, LOOPS)
+    assert difference == pytest.approx(-np.trace(step @ a).real / 3, abs=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation_keeps_the_action(lattice, best_device):
+    field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
+    before = loop_action(field.to_numpy(), LOOPS)
+    overrelax(field, sweeps=10, action=NAME)
+    assert loop_action(field.to_numpy(), LOOPS) == pytest.approx(before, rel=1e-12)

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,7 @@ from gauge_mc.watch.server import (
     HEADERS,
     MOST_READERS,
     MOST_STRANGERS,
+    SHARE,
     TOKEN,
     TROUBLE,
     Feed,
@@ -449,3 +451,18 @@ def test_a_scan_has_its_runs_with_their_histories(run):
     shaded = replace(working, left_out=9)
     chart = Reader("".join(parts_of(replace(one, runs=[shaded])).values())).charts[1]
     assert (chart["cut"], chart["lines"][1]["label"]) == (9, "average")
+
+
+@pytest.mark.slow
+def test_reading_takes_a_small_share_of_the_time():
+    calls = []
+
+    def read():
+        calls.append(time.monotonic())
+        time.sleep(0.05)
+        return {TROUBLE: element("p", len(calls))}
+
+    feed = Feed(read, 0.01)
+    assert not calls  # nobody has asked
+    wait_for(lambda: feed.state() and len(calls) == 3)
+    assert min(b - a for a, b in itertools.pairwise(calls)) >= 0.05 / SHARE

@@ -23,7 +23,14 @@ from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS
 from tests.extensions.quarks.links import check_divisions, field_of, largest_difference
 from tests.extensions.quarks.reference import dirac as reference
-from tests.reference.fields import COLOURS, abelian_field, angle, random_field
+from tests.reference.fields import (
+    COLOURS,
+    abelian_field,
+    angle,
+    gauge_transform,
+    random_field,
+    random_su,
+)
 
 LATTICE = Lattice(4, 6, 8, 4)
 LATTICES = [LATTICE, Lattice(4, 6, 2, 8), Lattice(2, 2, 2, 2), Lattice(16, 4, 8, 6)]
@@ -321,3 +328,37 @@ def test_clover_quarks_of_more_colours(name, best_device, rng):
     found = WilsonClover(field_of(links, best_device), 0.12, 1.2).apply(psi)
     expected = reference.wilson(links, psi, 0.12, [1, 1, 1, -1], 0.0, 1.2)
     assert np.abs(found - expected).max() < 1e-14
+
+
+def test_gauge_covariance(group, best_device, rng):
+    links = random_field(LATTICE.extents, group, rng)
+    psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
+    g = random_su(int(group[2]), links.shape[:4], rng)
+    fields = [
+        Field.from_slices(LATTICE, group, u, "double", best_device)
+        for u in (links, gauge_transform(links, g))
+    ]
+    rotated = np.einsum("...ab,...sb->...sa", g, psi)
+    before = WilsonClover(fields[0], KAPPA, 1.0).apply(psi)
+    after = WilsonClover(fields[1], KAPPA, 1.0).apply(rotated)
+    assert largest_difference(after, np.einsum("...ab,...sb->...sa", g, before)) < 2e-14
+
+
+def test_constant_abelian_links_shift_the_momentum(best_device):
+    """Links exp(i q a_mu) have for colour q the operator of boundary phases exp(i q a_mu L_mu)."""
+    lattice, a = LATTICE, np.array([0.1, -0.2, 0.3, 0.4])
+    links = np.zeros((*lattice.extents[::-1], 4, 3, 3), complex)
+    for colour, charge in enumerate((1, 2, -3)):
+        links[..., colour, colour] = np.exp(1j * charge * a)
+    t, z, y, x = np.indices(lattice.extents[::-1])
+    psi = reference.random_spinor(lattice.extents, 3, np.random.default_rng(5))
+    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    found = PlainWilson(field, KAPPA, 1).apply(psi)
+    cold = Field.cold(lattice, "su3", "double", best_device)
+    for colour, charge in enumerate((1, 2, -3)):
+        phases = np.exp(1j * charge * a * lattice.extents)
+        wave = np.exp(1j * charge * (a[0] * x + a[1] * y + a[2] * z + a[3] * t))[..., None]
+        one = np.zeros_like(psi)
+        one[..., colour] = psi[..., colour] * wave
+        shifted = PlainWilson(cold, KAPPA, phases).apply(one)[..., colour] / wave
+        assert np.abs(shifted - found[..., colour]).max() < 1e-13

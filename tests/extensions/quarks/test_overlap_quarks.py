@@ -218,3 +218,31 @@ def test_the_record_says_how_good_the_sign_is(operator, kernel):
     assert record["bound"] <= 1e-11
     assert 0 < record["squared"] < 2.1e-11
     assert 0 < record["relation"] < 2.1e-11
+
+
+@pytest.mark.slow
+def test_chiral_symmetry_is_exact_at_the_mass_0(found, operator, kernel):
+    """S at the mass 0 anticommutes with gamma_5; with the contact term it does not."""
+    massless = columns_of(found)[0]
+    five = np.tile(np.repeat([1, 1, -1, -1], 2), LATTICE.sites)
+    size = np.abs(massless).max()
+    both = five[:, None] * massless + massless * five[:8]
+    assert np.abs(both).max() < 1e-8 * size
+    contact = np.zeros_like(massless)
+    contact[8 * 21 : 8 * 22] = np.eye(8) / (2 * RHO)
+    with_contact = massless + contact
+    broken = five[:, None] * with_contact + with_contact * five[:8]
+    assert np.abs(broken).max() == pytest.approx(1 / RHO, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_propagators_are_gamma_5_hermitian(operator):
+    """S(0, y) = gamma_5 S(y, 0)^dagger gamma_5."""
+    sites, request = (0, 21), SolverParameters(TOLERANCE)
+    parts = {}
+    for site in sites:
+        quark = columns_of(operator.propagators(point(operator.field, site), request))[1]
+        parts[site] = quark
+    forth, back = parts[0][8 * 21 : 8 * 22], parts[21][:8]
+    five = np.diag(np.repeat([1, 1, -1, -1], 2))
+    assert np.abs(back - five @ forth.conj().T @ five).max() < 1e-8 * np.abs(back).max()

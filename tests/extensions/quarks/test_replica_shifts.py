@@ -13,7 +13,7 @@ from gauge_mc.extensions.quarks.rational import multishift
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
-from tests.extensions.quarks.links import field_of
+from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.reference.fields import random_field
 
@@ -33,7 +33,7 @@ class ShiftedCase:
         cold = np.broadcast_to(np.eye(3, dtype=complex), links[0].shape)
         links.insert(1, cold.copy())  # on which solvers need fewer iterations
         links[3][:1] = cold[:1]
-        singles = [field_of(one, device) for one in links]
+        singles = [Field.from_slices(LATTICE, "su3", one, "double", device) for one in links]
         self.field = singles[0].repeated(4)
         for replica, one in zip(self.field.replicas, singles, strict=True):
             replica.copy(one)
@@ -51,38 +51,39 @@ class ShiftedCase:
 
     def system(self, operator, b):
         """A system of the product of an operator with its adjoint."""
+        return ShiftedSystem(
+            lambda precision: NormalOperator(operator.reduced(True, precision)),
+            b,
+            len(SHIFTS),
+            self.request,
+        )
 
-        def normal(precision):
-            return NormalOperator(operator.reduced(True, precision))
-
-        return ShiftedSystem(normal, b, len(SHIFTS), self.request)
-
-    def check(self, tolerance):
-        """Solve, and check that lattices have the solutions, or errors, that they have alone."""
+    def solve(self, tolerance, wanted=EVERYWHERE):
+        """Solve on all lattices together, and return the solutions on each."""
         solutions = [
             [y.part(range(n, n + 1)).to_numpy().tobytes() for n in range(4)]
-            for y in self.together.solutions_on(EVERYWHERE, SHIFTS, tolerance)
+            for y in self.together.solutions_on(wanted, SHIFTS, tolerance)
         ]
-        progress, each = self.together.progress, self.b.count // 4
-        for n, (operator, values) in enumerate(zip(self.operators, self.values, strict=True)):
-            b = SpinorField.from_numpy(operator.field, values, parity=EVEN, fifth=self.fifth)
-            alone, error, expected = self.system(operator, b), None, []
-            try:
-                for y in alone.solutions(SHIFTS, tolerance):
-                    expected.append(y.to_numpy().tobytes())
-            except ConvergenceError as raised:
-                error = raised
-            assert str(error) == str(progress.errors.get(n))
-            assert progress.iterations[n] == alone.iterations
-            assert [one[n] for one in solutions][: len(expected)] == expected
-            if not error:
-                assert self.together.lanczos[n] == alone.lanczos[0]
-                for residuals, own in zip(self.together.residuals, alone.residuals, strict=True):
-                    assert residuals[n * each : (n + 1) * each].tolist() == own.tolist()
+        return np.transpose(solutions).tolist()
 
-    def again(self, **request):
-        self.request = SolverParameters(**request)
-        self.together = self.system(self.whole, self.b)
+    def check(self, n, tolerance, found):
+        """Check that a lattice has the solutions, or the error, that it has alone."""
+        operator, progress = self.operators[n], self.together.progress
+        b = SpinorField.from_numpy(operator.field, self.values[n], parity=EVEN, fifth=self.fifth)
+        alone, error, expected = self.system(operator, b), None, []
+        try:
+            for y in alone.solutions(SHIFTS, tolerance):
+                expected.append(y.to_numpy().tobytes())
+        except ConvergenceError as raised:
+            error = str(raised)
+        assert error == (str(progress.errors[n]) if n in progress.errors else None)
+        assert progress.iterations[n] == alone.iterations
+        assert found[n][: len(expected)] == expected
+        if not error:
+            assert self.together.lanczos[n] == alone.lanczos[0]
+            each = self.b.count // 4
+            for residuals, own in zip(self.together.residuals, alone.residuals, strict=True):
+                assert residuals[n * each : (n + 1) * each].tolist() == own.tolist()
 
 
 def operator(kind, field):
@@ -102,9 +103,11 @@ CASES = [("wilson", 1, "double"), ("wilson", 2, "single"), ("doublet", 1, "singl
 def test_lattices_have_the_bits_that_they_have_alone(kind, vectors, inner, rng, best_device):
     case = ShiftedCase(rng, best_device, kind, vectors, inner=inner)
     for tolerance in (1e-5, 1e-11):
-        case.check(tolerance)
+        found = case.solve(tolerance)
         assert not case.together.progress.errors
         assert len({*case.together.progress.iterations.tolist()}) > 1
+        for n in range(4):
+            case.check(n, tolerance, found)
 
 
 @pytest.mark.longer
@@ -114,7 +117,9 @@ def test_lattices_are_corrected_alone(vectors, rng, best_device, monkeypatch):
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-17)
     case = ShiftedCase(rng, best_device, vectors=vectors, inner="single")
     for tolerance in np.geomspace(1e-9, 1e-15, 13).tolist():
-        case.check(tolerance)
+        found = case.solve(tolerance)
+        for n in range(4):
+            case.check(n, tolerance, found)
 
 
 @pytest.mark.longer
@@ -124,7 +129,9 @@ def test_precisions_of_corrections_are_chosen_alone(smaller, rng, best_device, m
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-17)
     monkeypatch.setattr(multishift, "SMALLER", smaller)
     case = ShiftedCase(rng, best_device, inner="single")
-    case.check(1e-13)
+    found = case.solve(1e-13)
+    for n in range(4):
+        case.check(n, 1e-13, found)
 
 
 @pytest.mark.longer
@@ -132,19 +139,71 @@ def test_corrections_fail_alone(rng, best_device, monkeypatch):
     """Since every lattice has its own number of iterations before each of them."""
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-17)
     case = ShiftedCase(rng, best_device, inner="single")
-    case.check(1e-12)
+    case.solve(1e-12)
     steps = np.sort(case.together.progress.iterations).tolist()
     assert steps[1] < steps[3]
     for most in (steps[1] // 2, steps[1] - 1, steps[2] - 1, steps[3] - 1):
-        case.again(inner="single", iterations=most)
-        case.check(1e-12)
+        case.request = SolverParameters(inner="single", iterations=most)
+        case.together = case.system(case.whole, case.b)
+        found = case.solve(1e-12)
         assert case.together.progress.errors
+        for n in range(4):
+            case.check(n, 1e-12, found)
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("inner", ["double", "single"])
+def test_solutions_fail_alone(inner, rng, best_device):
+    """By numbers of iterations, and since a right-hand side is not a number."""
+    case = ShiftedCase(rng, best_device, inner=inner)
+    case.solve(1e-8)
+    steps = case.together.progress.iterations
+    case.request = SolverParameters(inner=inner, iterations=int(steps.max()) - 1)
+    case.values[1] = np.full_like(case.values[1], np.nan)
+    case.b.part(range(1, 2)).restore(case.values[1])
+    case.together = case.system(case.whole, case.b)
+    found = case.solve(1e-8)
+    assert "not a number" in str(case.together.progress.errors[1])
+    assert 1 < len(case.together.progress.errors) < 4
+    for n in range(4):
+        case.check(n, 1e-8, found)
 
 
 @pytest.mark.longer
 def test_residuals_that_do_not_fall_are_given_up_alone(rng, best_device):
     case, failed = ShiftedCase(rng, best_device, inner="double"), []
     for tolerance in SMALLEST:
-        case.check(tolerance)
+        found = case.solve(tolerance)
         failed.append(len(case.together.progress.errors))
+        for n in range(4):
+            case.check(n, tolerance, found)
     assert any(0 < one < 4 for one in failed)
+
+
+def test_lattices_that_are_not_wanted_are_left_out(rng, best_device):
+    case = ShiftedCase(rng, best_device)
+    nothing = np.full_like(case.values[2], np.nan)
+    case.b.part(range(2, 3)).restore(nothing)
+    for wanted in ([True, False, False, True], [False] * 4):
+        found = case.solve(1e-8, np.array(wanted))
+        assert not case.together.progress.errors
+        for n, one in enumerate(wanted):
+            if one:
+                case.check(n, 1e-8, found)
+            else:
+                assert case.together.progress.iterations[n] == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e100])
+@pytest.mark.filterwarnings("error")
+def test_links_that_are_not_numbers_spoil_one_lattice_only(value, rng, best_device):
+    """Without warnings of what is computed with its residuals afterwards."""
+    case = ShiftedCase(rng, best_device)
+    nan = np.full(64, value).view(np.uint8)
+    slab = case.field.replicas[2].slabs[0]
+    slab.device.write(slab.buffer, 0, nan)
+    case.whole.refresh()
+    found = case.solve(1e-8)
+    assert "broke down" in str(case.together.progress.errors.pop(2))
+    for n in (0, 1, 3):
+        case.check(n, 1e-8, found)

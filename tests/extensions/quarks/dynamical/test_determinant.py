@@ -3,18 +3,24 @@
 import numpy as np
 import pytest
 
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Determinant
+from gauge_mc.extensions.quarks.operators import DiracOperator, PlainWilson
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.fields.field import AlgebraField, Field
+from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.terms import TermLinks
-from tests.domain.conftest import GPUS
-from tests.extensions.quarks.dynamical.weights import check_rate, direction
-from tests.extensions.quarks.links import check_divisions, field_of
+from tests.domain.conftest import GPUS, open_group
 from tests.extensions.quarks.reference import pseudofermions as reference
 from tests.extensions.quarks.reference.dirac import dense, hopping
 from tests.extensions.quarks.reference.pseudofermions import Quark
-from tests.reference.fields import dagger, parity, random_field
-from tests.reference.molecular_dynamics import derivative
+from tests.reference.fields import dagger, gauge_transform, parity, random_field, random_su, trace
+from tests.reference.flow import algebra
+from tests.reference.molecular_dynamics import derivative, rates
+from tests.updates.monomials.trajectories import SIZE as DRIFT
 from tests.updates.monomials.trajectories import OneChain, empty_momenta, matrices
 
 PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
@@ -29,8 +35,9 @@ NAMES = {"clover": CLOVER, "twisted": TWISTED}
 class Determinants:
     """The monomial on links."""
 
-    def __init__(self, links, device, quark, flavours=2):
-        self.field = field_of(links, device)
+    def __init__(self, links, group, device, quark, flavours=2):
+        lattice = Lattice(*links.shape[3::-1])
+        self.field = Field.from_slices(lattice, group, links, "double", device)
         self.links = TermLinks(self.field)
         values = {"csw": quark.csw, "mu": quark.mu} if quark.csw else {"mu": quark.mu}
         name = "wilson-clover" if quark.csw else "twisted-mass"
@@ -38,6 +45,7 @@ class Determinants:
         self.monomial = OneChain(Determinant(self.operator, flavours))
 
     def action(self):
+        """The value of the action."""
         return self.monomial.action()
 
     def force(self, *more):
@@ -49,18 +57,26 @@ class Determinants:
         return matrices(self.field, momenta) / SIZE
 
 
+def direction(links, rng):
+    """Random elements of the algebra with the size 1."""
+    noise = rng.normal(size=(2, *links.shape))
+    towards = algebra(noise[0] + 1j * noise[1])
+    return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
+
+
 @pytest.mark.first_quick
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("extents", [(2, 4, 2, 2), (4, 2, 8, 4), (4, 6, 2, 2)])
 @pytest.mark.parametrize(("group", "flavours"), [("su2", 1), ("su3", 2), ("su4", 2)])
 def test_the_force_is_the_derivative_of_the_action(name, extents, group, flavours, rng, device):
     quark, links = NAMES[name], random_field(extents, group, rng)
-    found = Determinants(links, device, quark, flavours)
+    found = Determinants(links, group, device, quark, flavours)
     expected = reference.odd_determinant(links.astype(np.clongdouble), quark, flavours)
     assert float(found.action()) == pytest.approx(float(expected), rel=1e-13)
     towards = direction(links, rng)
     rate = derivative(lambda u: reference.odd_determinant(u, quark, flavours), links, towards)
-    check_rate(found.force(), towards, rate, 1e-12, least=0)
+    changes = rates(found.force(), towards)
+    assert abs(changes.sum() - rate) < 1e-12 * np.abs(changes).sum()
 
 
 @pytest.mark.longer
@@ -72,7 +88,7 @@ def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(
     """ln det M M^dagger is that of A_oo and of Mh, of which X Y^dagger = Mh^-1 gives the force."""
     extents, quark, n = (2, 2, 2, 2), NAMES[name], int(group[2])
     links = random_field(extents, group, rng)
-    found = Determinants(links, best_device, quark)
+    found = Determinants(links, group, best_device, quark)
     sites, field = 16 * 4 * n, found.field
     full = dense(links, quark.kappa, PHASES, quark.mu, quark.csw)
     even = np.repeat(parity(extents).ravel() == 0, 4 * n)
@@ -104,25 +120,66 @@ def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(
         matrix = dense(u.astype(complex), quark.kappa, PHASES, quark.mu, quark.csw)
         return -2 * np.linalg.slogdet(matrix)[1]
 
+    changes = rates(found.force(*vectors, [1.0] * len(x)), towards)
     rate = derivative(determinant, links, towards)
-    check_rate(found.force(*vectors, [1.0] * len(x)), towards, rate, least=0)
+    assert abs(changes.sum() - rate) < 1e-11 * np.abs(changes).sum()
+
+
+def test_gauge_transformations_turn_the_force(rng, best_device):
+    links = random_field((4, 2, 2, 4), "su3", rng)
+    g = random_su(3, links.shape[:4], rng)
+    fields = links, gauge_transform(links, g)
+    found = [Determinants(one, "su3", best_device, TWISTED) for one in fields]
+    before, after = (float(one.action()) for one in found)
+    assert after == pytest.approx(before, rel=1e-13)
+    force, turned = (one.force() for one in found)
+    at = g[..., None, :, :]
+    assert np.abs(at @ force @ dagger(at) - turned).max() < 5e-15 / (DRIFT * SIZE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind, rng):
-    links = random_field((4, 2, 4, 10), "su3", rng)
-
-    def calculate(devices):
-        found = Determinants(links, devices, TWISTED)
-        return found.action().parts, found.force()
-
-    check_divisions(kind, [(10,), (4, 6), (2, 3, 5)], calculate)
+    links, found = random_field((4, 2, 4, 10), "su3", rng), []
+    for slices in ((10,), (4, 6), (2, 3, 5)):
+        devices = open_group(kind, slices)
+        one = Determinants(links, "su3", devices, TWISTED)
+        found.append((one.action().parts.tobytes(), one.force().tobytes()))
+        devices.close()
+    assert found[0] == found[1]
+    assert found[0] == found[2]
 
 
 def test_a_twisted_mass_alone_gives_a_number(rng, best_device):
     links = random_field((2, 4, 2, 2), "su3", rng)
-    found = Determinants(links, best_device, TWISTED._replace(csw=0.0))
+    found = Determinants(links, "su3", best_device, TWISTED._replace(csw=0.0))
     expected = -16 * 12 * np.log(1 + (2 * 0.12 * 0.3) ** 2)
     assert float(found.action()) == pytest.approx(expected, rel=1e-14)
     assert not found.force().any()
+
+
+def test_what_is_refused(best_device):
+    field = Field.cold(Lattice(2, 2, 2, 2), "su2", "double", best_device)
+
+    class Unknown(DiagonalTerm):
+        name = "unknown"
+        parameters = ()
+        matrix = (
+            Determinants(field.to_numpy(), "su2", best_device, CLOVER)
+            .operator.diagonal_terms[0]
+            .matrix
+        )
+
+        def __init__(self):
+            self.coefficients = {"factor": 0.1}
+
+    term = Determinant(DiracOperator(field, 0.1, -1, Unknown()))
+    with pytest.raises(UsageError, match="force of the term unknown is not known"):
+        term.add_force(AlgebraField.like(field), np.ones(1, bool), Failures())
+
+    class Other(PlainWilson):
+        name = "other"
+        diagonal = Unknown.matrix
+
+    with pytest.raises(UsageError, match="diagonal part of the operator other is not known"):
+        Determinant(Other(field, 0.1))

@@ -158,3 +158,21 @@ def test_all_terms_and_slices_draw_different_numbers():
     values = np.array([one[np.abs(one) > 0][:100] for one in drawn])
     assert values.shape == (7, 100)
     assert len({one.tobytes() for one in values}) == 7
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("kind", KINDS)
+def test_determinants_are_those_of_the_operators_but_for_constants(kind, rng):
+    """Those of D5 are positive if its extent is even, because gamma_5 R D5 is then hermitian."""
+    quarks = [reference_quark(kind, mass) for mass in (0.1, 1.0)]
+    found = []
+    for _ in range(2):
+        links = random_field((2, 2, 2, 2), "su2", rng)
+        (phase, light), (other, heavy) = (one.log_determinant(links) for one in quarks)
+        if quarks[0].extent % 2 == 0:
+            assert abs(phase - 1) + abs(other - 1) < 1e-10
+        reduced = [np.linalg.slogdet(one.matrix(links))[1] for one in quarks]
+        found.append((light - heavy, reduced[0] - reduced[1]))
+    (first, reduced), (second, again) = found
+    assert abs(second - first) > 0.01
+    assert again - reduced == pytest.approx(second - first, abs=1e-10)

@@ -6,6 +6,7 @@ import pytest
 from gauge_mc.actions import Coupling
 from gauge_mc.algorithms import Tuning, hmc, parse
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ChainError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import molecular_dynamics as moving_chains
@@ -239,3 +240,14 @@ def test_memory_is_that_for_which_groups_are_made(case, best_device):
     chains.update()
     used = best_device.allocated_bytes() - before
     assert used < expected < 4 * used
+
+
+@pytest.mark.longer
+def test_a_chain_ends_if_solvers_fail_too_often(best_device):
+    together = Chains(best_device, {"quarks": "kappa=0.13:iterations=2", "failures": 2})
+    before = together.state()[0]
+    for _ in range(2):
+        together.update()
+    with pytest.raises(ChainError, match=r"failed in 2 trajectories in a row.* after 2 iterations"):
+        together.update()
+    assert together.state()[0] == before

@@ -84,3 +84,19 @@ def test_loops_are_those_of_the_reweighted_ensemble(flavours):
     error = math.hypot(own.error, exact.errors[0])
     assert abs(own.value - exact.values[0]) < SIGMAS * error
     assert abs(rows.mean() - exact.values[0]) > SIGMAS * error
+
+
+def test_the_effective_operator_has_the_ratio_of_determinants(rng):
+    """On 2^4, from all elements of D5."""
+    found = []
+    for seed in (1, 2):
+        field = Field.hot(Lattice(2, 2, 2, 2), "su2", "double", CpuDevice(1), seed=seed)
+        links, numbers = field.to_numpy(), (HEIGHT, PHASES)
+        light, heavy = (
+            np.linalg.slogdet(walls.dense(links, EXTENT, m, *numbers, **OTHERS))[1]
+            for m in (MASS, 1.0)
+        )
+        found.append((light - heavy, log_determinant(links)))
+    (first, own), (second, other) = found
+    assert abs(second - first) > 0.01
+    assert other - own == pytest.approx(second - first, abs=1e-10)

@@ -9,6 +9,7 @@ from gauge_mc.extensions.quarks.forces import replica_solver
 from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
+from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark, even
@@ -132,3 +133,24 @@ def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkey
         else:
             with pytest.raises(GaugeError, match="choose a larger tolerance"):
                 solve(one, 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
+def test_new_links_are_seen(solver, rng, best_device):
+    phi = even(random_spinor(LATTICE.extents, 3, rng))
+    links = random_field(LATTICE.extents, "su3", rng)
+    operator, one = system(links, best_device, solver=solver)
+    one.phi.restore(phi)
+    solve(one, 1e-10)
+    other = random_field(LATTICE.extents, "su3", rng)
+    field = operator.field
+    field.copy(Field.from_slices(LATTICE, "su3", other, "double", best_device))
+    field.exchange_halo()
+    operator.refresh()
+    solve(one, 1e-10)
+    assert residuals(other, phi, one)[0] < 1.01e-10
+    # In memory that has been used, the iterations are those in new memory.
+    _, fresh = system(other, best_device, solver=solver)
+    fresh.phi.restore(phi)
+    solve(fresh, 1e-10)
+    assert np.array_equal(fresh.x.to_numpy(), one.x.to_numpy())

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
+from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator, norms_of
 from gauge_mc.extensions.quarks.operators import Wilson
+from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.fields.field import Field
 from tests.domain.conftest import open_group
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
@@ -44,3 +48,43 @@ def test_a_refreshed_operator_is_that_of_the_new_links(storage, slices, rng):
     assert np.array_equal(image.to_numpy(), expected.to_numpy())
     assert not np.array_equal(image.to_numpy(), before)
     devices.close()
+
+
+def links_on(devices, rng):
+    return Field.from_slices(
+        LATTICE, "su3", random_field(LATTICE.extents, "su3", rng), "double", devices
+    )
+
+
+def vectors(field, parities, rng, storage="double"):
+    """Two random vectors on the sites of one or both parities."""
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(2)])
+    whole = SpinorField.from_numpy(field, psi, storage)
+    if parities == (EVEN, ODD):
+        return whole
+    part = whole.like(parity=EVEN)
+    Combine(part, whole, parity=EVEN)(0, 1)
+    return part
+
+
+@pytest.fixture
+def linear(best_device, rng):
+    """Both linear operators of a Dirac operator."""
+    prepared = operator_on(links_on(best_device, rng)).prepared()
+    return prepared, PreconditionedOperator(prepared, with_adjoint=True)
+
+
+def test_adjoints(linear, rng):
+    """<w, A v> = <A^dagger w, v> on the sites on which an operator acts."""
+    field = linear[0].operator.field
+    for one in linear:
+        v, w = (vectors(field, one.parities, rng) for _ in range(2))
+        image, back = v.like(), w.like()
+        one.apply(image, v)()
+        one.apply(back, w, dagger=True)()
+
+        def product(a, b, parities=one.parities):
+            return sum(Multiply(b, a, parity=parity)().mixed for parity in parities)
+
+        scale = norms_of(v) * norms_of(w)
+        assert (np.abs(product(w, image) - product(back, v)) < 1e-13 * scale).all()

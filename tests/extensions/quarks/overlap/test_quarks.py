@@ -6,6 +6,7 @@ import pytest
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     APPROXIMATIONS,
@@ -13,10 +14,12 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
     SignFunction,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.fields.field import Field
+from tests.domain.conftest import open_group
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference
-from tests.reference.fields import dagger, random_field
+from tests.reference.fields import cold_field, dagger, gauge_transform, random_field
 from tests.reference.flow import instanton
 
 LATTICE = Lattice(4, 2, 4, 2)
@@ -187,3 +190,118 @@ def test_links_in_single_precision(links, rng):
     psi = dirac.random_spinor(LATTICE.extents, 2, rng)
     error = np.linalg.norm(operator.apply(psi).ravel() - rounded @ psi.ravel())
     assert error < 2 * operator.error_bound * np.linalg.norm(psi)
+
+
+def test_gamma_5_hermiticity_and_ginsparg_wilson(accurate, rng):
+    """D^dagger = gamma_5 D gamma_5, and gamma_5 D + D gamma_5 = D gamma_5 D / rho to 1e-10."""
+    psi, chi = (rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE) for _ in range(2))
+
+    def five(x):
+        return dirac.spin(dirac.GAMMA5, x)
+
+    d = accurate.apply
+    scale = np.linalg.norm(psi)
+    assert np.linalg.norm(d(psi, 0.2, True) - five(d(five(psi), 0.2))) < 1e-13 * scale
+    assert abs(np.vdot(chi, d(psi)) - np.vdot(d(chi, dagger=True), psi)) < 1e-12 * scale**2
+    relation = five(d(psi)) + d(five(psi)) - d(five(d(psi))) / RHO
+    assert np.linalg.norm(relation) < 2e-10 * scale
+    found = accurate.ginsparg_wilson()
+    assert 0 < max(found) < 2e-10
+
+
+def test_gauge_covariance(links, accurate, best_device, rng):
+    """D of transformed links is the transformed D."""
+    turns = random_field(LATTICE.extents, "su2", rng)[..., 0, :, :]
+    other = Overlap(
+        field_of(gauge_transform(links, turns), best_device), RHO, 0.0, PHASES, 1e-10, 8
+    )
+    psi = rng.normal(size=SHAPE) + 1j * rng.normal(size=SHAPE)
+
+    def turned(x):
+        return np.einsum("...ab,...sb->...sa", turns, x)
+
+    difference = other.apply(turned(psi)) - turned(accurate.apply(psi))
+    assert np.linalg.norm(difference) < 5e-10 * np.linalg.norm(psi)
+
+
+def test_the_spectrum_of_free_quarks(best_device, rng):
+    """On cold links, eigenvalues lie on a circle, and those of momenta are known.
+
+    With s^2 = sum of sin^2 p and b = sum of (1 - cos p) - rho, H^2 is s^2 + b^2, and the
+    eigenvalues of D are rho (1 + (b + i s) / sqrt(s^2 + b^2)).
+    """
+    links = cold_field(LATTICE.extents, "su2")
+    operator = Overlap(field_of(links, best_device), RHO, 0.0, [1, 1, 1, -1], 1e-9, 0)
+    momenta = [
+        2 * np.pi * (np.arange(n) + 0.5 * (i == 3)) / n for i, n in enumerate(LATTICE.extents)
+    ]
+    p = np.stack(np.meshgrid(*momenta, indexing="ij")).reshape(4, -1)
+    s2, b = (np.sin(p) ** 2).sum(axis=0), (1 - np.cos(p)).sum(axis=0) - RHO
+    expected = np.sort(RHO * np.sqrt(2 + 2 * b / np.sqrt(s2 + b**2)))
+    t, z, y, x = np.meshgrid(*(np.arange(n) for n in LATTICE.extents[::-1]), indexing="ij")
+    for n in rng.choice(p.shape[1], 3, replace=False):
+        wave = np.exp(1j * sum(a * c for a, c in zip(p[:, n], (x, y, z, t), strict=True)))
+        psi = wave[..., None, None] * (rng.normal(size=(4, 2)) + 1j * rng.normal(size=(4, 2)))
+        image = operator.apply(psi)
+        ratio = np.linalg.norm(image) / np.linalg.norm(psi)
+        assert ratio == pytest.approx(RHO * np.sqrt(2 + 2 * b[n] / np.sqrt(s2[n] + b[n] ** 2)))
+        again = operator.apply(image)
+        real = RHO * (1 + b[n] / np.sqrt(s2[n] + b[n] ** 2))
+        # (D - real)^2 = -imaginary^2 for both eigenvalues
+        rest = again - 2 * real * image + ratio**2 * psi
+        assert np.linalg.norm(rest) < 1e-7 * np.linalg.norm(psi)
+    assert expected[0] > 0
+
+
+@pytest.mark.slow
+def test_propagators_without_the_contact_term(accurate, kernel):
+    """(1 - D / 2 rho) D(m)^-1 anticommutes with gamma_5 but for terms of the order m."""
+    mass, size = 0.1, 8
+    psi = np.zeros((size, *SHAPE), complex)
+    for n in range(size):
+        psi[n, 0, 0, 0, 0, n // 2, n % 2] = 1
+    source = SpinorField.from_numpy(accurate.field, psi)
+    (quark,) = accurate.propagators(source, [mass], 1e-10)
+    d = reference.overlap(kernel, RHO, 2)
+    one = np.eye(len(d))
+    exact = (one - d / (2 * RHO)) @ np.linalg.inv(reference.overlap(kernel, RHO, 2, mass))
+    found = quark.columns.to_numpy().reshape(size, -1)
+    assert np.abs(found.T - exact[:, :size]).max() < 1e-7
+    # D_c = D / (1 - D / 2 rho) anticommutes with gamma_5, and the propagator is 1 / (D_c + m).
+    inverse, five = np.linalg.inv(exact), reference.gamma5(len(d), 2)
+    chiral = inverse - mass * one
+    scale = np.abs(chiral).max()
+    assert np.abs(five @ chiral + chiral @ five).max() < 1e-9 * scale
+    pion = meson(spin_tensor(quark, quark), dirac.GAMMA5, dirac.GAMMA5)
+    assert pion[0].real == pytest.approx((np.abs(found) ** 2).reshape(8, 2, -1)[:, 0].sum())
+
+
+@pytest.mark.slow
+def test_same_bytes_on_several_slabs(rng):
+    lattice, found = Lattice(4, 2, 4, 4), []
+    links = random_field(lattice.extents, "su2", rng)
+    psi = dirac.random_spinor(lattice.extents, 2, rng)
+    for division in ((4,), (2, 2)):
+        devices = open_group("cpu-16", division)
+        field = Field.from_slices(lattice, "su2", links, "double", devices)
+        operator = Overlap(field, RHO, 0.0, PHASES, 1e-4, 4)
+        found.append(operator.apply(psi, 0.1))
+        devices.close()
+    assert np.array_equal(*found)
+
+
+@pytest.mark.slow
+def test_low_modes_shorten_solutions(rng):
+    """With a zero mode and a light quark, most iterations are for that mode."""
+    links = instanton((4, 4, 4, 4), 1.2, "su2")
+    field = Field.from_slices(Lattice(4, 4, 4, 4), "su2", links, "double", open_device(threads=1))
+    operator = Overlap(field, RHO, accuracy=1e-6, modes=6)
+    psi = dirac.random_spinor((4, 4, 4, 4), 2, rng)
+    psi[..., :2, :] = 0  # the chirality of the zero mode
+    source = SpinorField.from_numpy(field, psi)
+    found, deflated = (operator.solve_all(source, (0.02,), 1e-5, deflated=n) for n in (0, 2))
+    difference = found.solutions[0].to_numpy() - deflated.solutions[0].to_numpy()
+    # errors of the size of the residual, divided by the mass
+    assert np.linalg.norm(difference) < 2 * 1e-5 / 0.02 * np.linalg.norm(psi)
+    assert deflated.residuals.max() <= 1e-5
+    assert deflated.iterations < 0.7 * found.iterations  # 23 and 42

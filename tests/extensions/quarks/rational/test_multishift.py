@@ -5,11 +5,13 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
+from gauge_mc import open_device_group
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.forces.normal import NormalOperator
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN
+from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational import multishift
@@ -17,6 +19,7 @@ from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch, Shifte
 from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference.pseudofermions import Quark, even_sites, reduced_matrix
@@ -194,3 +197,55 @@ def test_small_eigenvalues_are_found_with_their_relative_accuracy(rng):
     ends = lanczos.ends()
     assert ends.smallest == pytest.approx(1e-12, rel=1e-11)
     assert ends.largest == pytest.approx(1, rel=1e-11)
+
+
+def test_shifts_cost_no_iterations(rng):
+    setup = Setup(CpuDevice(1), rng)
+    counts = []
+    for shifts in (SHIFTS[:1], SHIFTS):
+        system = ShiftedSystem(
+            setup.operator, setup.b, len(shifts), SolverParameters(inner="double")
+        )
+        assert sum(1 for _ in system.solutions(shifts, 1e-8)) == len(shifts)
+        counts.append(system.iterations)
+    assert counts[0] == counts[1] > 20
+
+
+def test_a_shift_stops_when_its_own_residual_is_small(rng):
+    """The solution for a large shift does not change any more when that for a small one does."""
+    setup = Setup(CpuDevice(1), rng, vectors=1)
+    search = ShiftedSearch(setup.operator(), setup.b, 2)
+    target = 1e-6 * np.linalg.norm(setup.columns(setup.b), axis=0)
+    found = []
+    for lowest in (4.0, 1e-4):
+        search.r.copy(setup.b)
+        search.run((lowest, 5.0), target, 1000)
+        found.append((search.iterations, setup.columns(search.y)[:, 1]))
+    assert found[1][0] > 2 * found[0][0]
+    whole = setup.matrix() + 5 * np.eye(len(found[0][1]))
+    for _, y in found:
+        rest = np.linalg.norm(setup.columns(setup.b)[:, 0] - whole @ y)
+        assert 0.01 * target < rest <= 1.01 * target  # not much smaller: it has stopped
+
+
+@pytest.mark.first_quick
+@pytest.mark.parametrize("inner", ["double", "single"])
+def test_slabs_and_threads_give_the_same_bytes(inner, rng):
+    links = random_field((4, 2, 4, 6), "su3", rng)
+    source = dirac.random_spinor((4, 2, 4, 6), 3, rng)
+    found = []
+    for name in ("cpu", "cpu:2", "cpu:3"):
+        field = Field.from_slices(
+            Lattice(4, 2, 4, 6), "su3", links, "double", open_device_group(name)
+        )
+        operator = Wilson(field, 0.12)
+
+        def normal(precision, operator=operator):
+            prepared = operator.prepared(precision)
+            return NormalOperator(PreconditionedOperator(prepared, with_adjoint=True))
+
+        b = SpinorField.from_numpy(field, source, parity=EVEN)
+        system = ShiftedSystem(normal, b, 4, SolverParameters(inner=inner))
+        solutions = [y.to_numpy().tobytes() for y in system.solutions(SHIFTS, 1e-6)]
+        found.append((solutions, system.lanczos[0].ends()))
+    assert found[0] == found[1] == found[2]

@@ -1,6 +1,7 @@
 """Rational approximations of powers: optimal, as accurate as they say, and as published."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from itertools import pairwise
 
@@ -128,3 +129,28 @@ def test_what_is_refused():
     ):
         with pytest.raises(UsageError, match=message):
             approximate(power, lower, upper, **how)
+
+
+@pytest.mark.parametrize("poles", [1, 4, 9])
+def test_the_exchange_algorithm_finds_the_function_of_zolotarev(poles):
+    """From another function, with other points."""
+    with localcontext(prec=rational_functions.DIGITS):
+        known = rational_functions._zolotarev(poles, Decimal("1e-5"))
+        start = replace(
+            known,
+            factor=Decimal(1),
+            zeros=tuple(one * Decimal("1.2") for one in known.zeros),
+            poles=tuple(one * Decimal("0.9") for one in known.poles),
+            error=known.error * 3,
+            extrema=(
+                known.extrema[0],
+                *(one * Decimal("1.05") for one in known.extrema[1:-1]),
+                known.extrema[-1],
+            ),
+        )
+        found = rational_functions._remez(Decimal("-0.5"), start)
+        assert found.error != known.error
+        pairs = zip(found.zeros + found.poles, known.zeros + known.poles, strict=True)
+        assert max(abs(one / other - 1) for one, other in pairs) < Decimal("1e-18")
+        assert abs(found.error / known.error - 1) < Decimal("1e-18")
+        assert abs(found.factor / known.factor - 1) < Decimal("1e-18")

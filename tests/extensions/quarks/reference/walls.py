@@ -108,3 +108,8 @@ def along(matrices, psi):
     """Matrices on the upper and the lower components of psi_s."""
     projected = (dirac.spin(projector, psi) for projector in (UP, DOWN))
     return sum(np.einsum("st,t...->s...", a, x) for a, x in zip(matrices, projected, strict=True))
+
+
+def gamma5(psi):
+    """gamma_5 R psi, with the reflection R of the fifth direction."""
+    return dirac.spin(dirac.GAMMA5, psi[::-1])

@@ -5,12 +5,12 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.sources import parse_source
+from gauge_mc.extensions.quarks.sources import parse_source, smear_step
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
-from tests.reference.fields import dagger, random_field, shift
+from tests.reference.fields import dagger, gauge_transform, random_field, shift
 
 LATTICE = Lattice(4, 6, 8, 4)
 TOLERANCE = {"double": 1e-13, "single": 2e-6}
@@ -120,3 +120,33 @@ def test_labels_have_no_commas():
 def test_what_is_refused(text, sentence):
     with pytest.raises(UsageError, match=sentence):
         parse_source(text, LATTICE)
+
+
+@pytest.mark.slow
+def test_gaussian_sources_are_gaussian():
+    """On links 1 and far from the boundary, the mean square of the distance is 3 width^2 / 2."""
+    lattice, width = Lattice(24, 24, 24, 2), 2.5
+    field = Field.cold(lattice, "su2", "double")
+    psi = filled(f"gauss:{width},40,12,12,12,1", field)[0, 1, ..., 0, 0].real
+    z, y, x = np.indices(psi.shape) - 12
+    assert psi.sum() == pytest.approx(1)
+    assert (psi * (x**2 + y**2 + z**2)).sum() == pytest.approx(1.5 * width**2, rel=1e-6)
+    exact = np.exp(-((x[12, 12]) ** 2) / width**2)
+    assert np.abs(psi[12, 12] / psi[12, 12, 12] - exact).max() < 0.04
+
+
+def test_smearing_is_covariant(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    g = random_field(LATTICE.extents, "su3", rng)[..., 0, :, :]
+    psi = random_spinor(LATTICE.extents, 3, rng)
+
+    def step(links, psi):
+        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+        source = SpinorField.from_numpy(field, psi)
+        target = source.like()
+        smear_step(source, target, field, 0.1)
+        return target.to_numpy()[0]
+
+    turned = np.einsum("...ab,...sb->...sa", g, step(links, psi))
+    found = step(gauge_transform(links, g), np.einsum("...ab,...sb->...sa", g, psi))
+    assert np.abs(found - turned).max() < 1e-13

@@ -8,10 +8,13 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.condensate.observable import Condensate
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
+from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
-from gauge_mc.extensions.quarks.vectors.basis import angles_of
+from gauge_mc.extensions.quarks.vectors.basis import angles_of, phases_of
+from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from tests.extensions.quarks.links import field_of
+from tests.extensions.quarks.reference import dirac
 from tests.reference.fields import random_field
 
 LATTICE = Lattice(2, 2, 2, 4)
@@ -73,3 +76,78 @@ def test_trajectories_have_the_symmetry_of_roberge_and_weiss(tmp_path, rng):
     np.testing.assert_allclose(turned_loops, loops * np.exp(2j * np.pi / 3), atol=1e-7)
     other, _ = run("elsewhere", turned(links, 1), 0.2)
     assert np.abs(other - plaquettes).max() > 1e-5
+
+
+KAPPA = 0.13
+
+
+def spread(links, imaginary_mu):
+    """Links along t times exp(i a mu_I), as the chemical potential is introduced."""
+    found = links.copy()
+    found[..., 3, :, :] *= np.exp(1j * np.pi * imaginary_mu / len(links))
+    return found
+
+
+def log_determinant(links, imaginary_mu):
+    """ln det M with the phase at the boundary."""
+    phases = phases_of(angles_of("antiperiodic", imaginary_mu))
+    return np.linalg.slogdet(dirac.dense(links, KAPPA, phases))
+
+
+def test_the_phase_at_the_boundary_is_a_chemical_potential(rng):
+    """A redefinition of the quark moves exp(i a mu_I) from all links to the boundary."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    sign, size = np.linalg.slogdet(dirac.dense(spread(links, 0.3), KAPPA, [1, 1, 1, -1]))
+    found = log_determinant(links, 0.3)
+    assert found[1] == pytest.approx(size, abs=1e-10)
+    assert found[0] == pytest.approx(sign, abs=1e-10)
+    assert abs(found[1] - log_determinant(links, 0)[1]) > 1e-6
+
+
+def test_determinants_have_the_symmetry_of_roberge_and_weiss(rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    for mu in (0.0, 0.2):
+        sign, size = log_determinant(links, mu)
+        assert abs(sign.imag) < 1e-10  # gamma_5 M gamma_5 is the adjoint
+        for power in (1, 2):
+            other = log_determinant(turned(links, power), mu - 2 * power / 3)
+            assert other[1] == pytest.approx(size, abs=1e-9)
+        assert log_determinant(links, mu + 2)[1] == pytest.approx(size, abs=1e-9)
+        assert log_determinant(links.conj(), -mu)[1] == pytest.approx(size, abs=1e-9)
+    assert abs(log_determinant(links, 2 / 3)[1] - log_determinant(links, 0)[1]) > 1e-6
+
+
+@pytest.mark.longer
+def test_operators_have_the_symmetry_of_roberge_and_weiss(best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    psi = dirac.random_spinor(LATTICE.extents, 3, rng)
+
+    def product(links, imaginary_mu):
+        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+        return Wilson(field, KAPPA, boundary=phases_of(angles_of("periodic", imaginary_mu))).apply(
+            psi
+        )
+
+    found = product(links, 0.2)
+    np.testing.assert_allclose(product(turned(links, 1), 0.2 - 2 / 3), found, atol=1e-12)
+    np.testing.assert_allclose(product(links, 2.2), found, atol=1e-12)
+    assert np.abs(product(links, 0.2 - 2 / 3) - found).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_condensates_are_periodic(best_device, rng):
+    """With all sources; the noise knows the plaquettes, which the centre leaves unchanged."""
+    links = random_field(LATTICE.extents, "su2", rng)
+
+    def trace(links, imaginary_mu):
+        field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+        options = {"kappa": str(KAPPA), "imaginary_mu": imaginary_mu, "sources": 12}
+        options["dilute"] = "spin,colour"
+        observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
+        rows = np.array(observable.measurer(field)(field))[:, 3:]
+        return rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+
+    there, _ = trace(links, 0.3)
+    np.testing.assert_allclose(trace(links, 2.3)[0], there, atol=1e-9)
+    for other in (trace(turned(links, 1), -0.7), trace(links, -0.3)):  # SU(2): also C
+        assert (np.abs(other[0] - there) < 5 * other[1] + 1e-9).all()

@@ -57,3 +57,15 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"let its name end in \.pdf"):
         PLOTS["flow"].draw([tmp_path], tmp_path / "plot.gif")
     assert not file.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_charge(tmp_path, monkeypatch, rounded):
+    texts = drawn_texts(monkeypatch, save=True)
+    run, file = make(tmp_path, 200), tmp_path / "topology.png"
+    PLOTS["topology"].draw([run], file, round=rounded, t=3.0)
+    assert any(r"\langle Q^2\rangle=" in text and "updates" in text for text in texts)
+    assert any("clover charge" in text and "= 3" in text for text in texts)
+    assert ("$Q$ (rounded)" in texts) == rounded
+    assert pixels_near(file, COLOURS[1]) > 100  # the normal distribution

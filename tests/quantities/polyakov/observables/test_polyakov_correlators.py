@@ -357,3 +357,18 @@ def test_multihit_that_cannot_be(options, sentence):
     field = Field.cold(UNEQUAL, "su2", device=CpuDevice(1))
     with pytest.raises(UsageError, match=sentence):
         measure(field, "polyakov-correlators", multihit=True, **options)
+
+
+def test_gauge_invariance(group, best_device, rng):
+    links = random_links(UNEQUAL, group)
+    transformed = gauge_transform(links, random_su(int(group[2]), links.shape[:4], rng))
+    before, after = (
+        measured(Field.from_slices(UNEQUAL, group, u, "double", best_device))
+        for u in (links, transformed)
+    )
+    assert after == pytest.approx(before, abs=1e-14)
+
+
+def test_a_cold_field_gives_one(group, precision, best_device):
+    found = measured(Field.cold(UNEQUAL, group, precision, best_device))
+    assert set(found.values()) == {1.0}

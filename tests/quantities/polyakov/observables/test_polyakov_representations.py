@@ -57,3 +57,10 @@ def test_dimensions_are_those_of_projectors():
         projected = [(2, -1), (2, 1), (3, 1)]
         ranks = tuple(round(np.trace(symmetriser(n, *one))) for one in projected)
         assert dimensions(n)[1:] == ranks
+
+
+@pytest.mark.parametrize("group", ["su2", "su3", "su4"])
+def test_cold_field_gives_one(group, best_device):
+    field = Field.cold(Lattice(4, 6, 8, 10), group, "double", best_device)
+    found = PolyakovRepresentations().measure(field)
+    assert found == pytest.approx([1, 1, 0, 1, 0, 1, 0], abs=1e-14)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -43,3 +44,9 @@ def test_loops(group, precision, device):
 def test_loops_longer_than_half_the_lattice_are_refused(r_max, t_max, name):
     with pytest.raises(UsageError, match=f"{name} is .* half the lattice"):
         PlanarLoops(LATTICE, r_max, t_max)
+
+
+def test_loops_are_one_on_a_cold_field():
+    field = Field.cold(LATTICE, "su2", "single", CpuDevice(1))
+    records = PlanarLoops(LATTICE, 1, 1).measurer(field)(field)
+    assert [value for *_, value in records] == pytest.approx([1, 1])

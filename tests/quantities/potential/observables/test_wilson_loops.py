@@ -13,6 +13,7 @@ from gauge_mc.domain.lattice import PATHS, Lattice, equivalent_steps, shortest_p
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.smearing import SmearingSequence
@@ -317,3 +318,27 @@ def test_loops_that_cannot_be(how, sentence):
     field = Field.cold(UNEQUAL, "su2", device=CpuDevice(1))
     with pytest.raises(UsageError, match=sentence):
         measured(field, **how)
+
+
+def test_the_smallest_loop_is_the_plaquette(group, precision, best_device):
+    field = Field.hot(UNEQUAL, group, precision, best_device, seed=2)
+    random = Random.for_field(field)
+    heatbath(field, 2.0 * int(group[2]), random, 5)
+    value = measured(field, r_max=1, t_max=1, paths=["100"])[0, "100", 1, 1]
+    _, _, temporal = Plaquette().measure(field)
+    tolerance = 1e-7 if precision == "single" else 1e-14
+    assert value == pytest.approx(temporal, abs=tolerance)
+
+
+def test_a_cold_field_gives_one(group, precision, best_device):
+    field = Field.cold(UNEQUAL, group, precision, best_device)
+    assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
+
+
+def test_smearing_keeps_a_constant_abelian_field(group, best_device):
+    lattice = Lattice(4, 6, 8, 4)
+    links = abelian_field(lattice.extents, group, {(0, 1): 1, (1, 2): 2, (0, 3): 1})
+    source = Field.from_slices(lattice, group, links, "double", best_device)
+    target = Field.empty(lattice, group, "double", best_device)
+    Ape(0.2, dims=4)(source, target)
+    assert np.abs(target.to_numpy() - links).max() < 1e-13

@@ -8,6 +8,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.thermodynamics.observables import FieldCorrelators
+from tests.calls import call, make_run
 from tests.reference import flow as reference
 from tests.reference.fields import gauge_transform, random_su
 from tests.reference.observables import field_correlator, polyakov_loop
@@ -62,3 +63,18 @@ def test_links_that_are_not_numbers_are_refused():
     broken = Field.from_slices(LATTICE, "su2", links, "single")
     with pytest.raises(GaugeError, match="not all numbers at the flow time 0"):
         measure(broken, "field-correlators", to=0.1)
+
+
+def test_along_the_way_and_on_stored_configurations(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = {"measure": "field-correlators:3:to=0.1", "precision": "double", "lattice": "4x4x4x4"}
+    run = make_run(tmp_path / "run", **how)
+    words = ("measure", "field-correlators", "run", "--to", "0.1", "--backend", "cpu")
+    assert call(*words)[1] == 0
+    first, second = (
+        [line for line in (run / name).read_text().splitlines() if line[0] not in "#s"]
+        for name in ("field_correlators.csv", "field_correlators_configs.csv")
+    )
+    assert first == second
+    assert len(first) == 3 * 2 * 2
+    assert call("verify", "run")[1] == 0

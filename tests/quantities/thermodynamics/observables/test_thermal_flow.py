@@ -7,7 +7,9 @@ from gauge_mc import measure
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.table import read_table
 from gauge_mc.quantities.thermodynamics.observables import ThermalFlow
+from tests.calls import call, make_run
 from tests.reference import flow as reference
 
 LATTICE = Lattice(4, 2, 8, 6)
@@ -79,3 +81,20 @@ def test_links_that_are_not_numbers_end_the_flow():
     broken = Field.from_slices(LATTICE, "su2", links, "single")
     with pytest.raises(GaugeError, match="not all numbers at the flow time 0"):
         measure(broken, "thermal-flow", to=0.1)
+
+
+def test_along_the_way_and_on_stored_configurations(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = {"measure": "thermal-flow:3:to=0.2", "precision": "double", "lattice": "4x4x4x6"}
+    run = make_run(tmp_path / "run", **how)
+    words = ("measure", "thermal-flow", "run", "--to", "0.2", "--backend", "cpu")
+    assert call(*words)[1] == 0
+    first, second = (
+        [line for line in (run / name).read_text().splitlines() if line[0] not in "#s"]
+        for name in ("thermal_flow.csv", "thermal_flow_configs.csv")
+    )
+    assert first == second
+    assert len(first) == 3 * 3
+    assert call("verify", "run")[1] == 0
+    series = ThermalFlow.series(read_table(run / "thermal_flow.csv"), "thermal_flow.csv")
+    assert series["t=0.1,loop_re"].samples.shape == (3,)
