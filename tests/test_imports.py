@@ -25,7 +25,8 @@ UPWARDS = {
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {*"console contexts defaults errors interruption libraries progress quoting".split()}
+LEAVES = {"console", "contexts", "defaults", "errors", "interruption", "libraries", "progress"}
+LEAVES |= {"quoting"}
 """Modules below the tree, which import nothing but each other."""
 
 EXTENSIONS = "extensions"

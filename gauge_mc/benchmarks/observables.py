@@ -143,5 +143,7 @@ def observables_time(
 
 def check_names(names: Collection[str]) -> None:
     """Refuse names that neither an observable nor a smearing, temporal links or a flow has."""
-    complaint = "There is no observable, smearing, kind of temporal links or flow '{}'"
-    refuse_others(names, [x for kind in KINDS for x in kind], f"--observables: {complaint}")
+    complaint = (
+        "--observables: There is no observable, smearing, kind of temporal links or flow '{}'"
+    )
+    refuse_others(names, [x for kind in KINDS for x in kind], complaint)

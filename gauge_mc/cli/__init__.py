@@ -234,16 +234,13 @@ def _ending_in_order() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-PROGRAM = partial(app, prog_name="gauge-mc", standalone_mode=False)
-"""The command line, which returns the exit code, or None."""
-
-
-def main(program: Callable[[], Any] = PROGRAM) -> None:
+def main(program: Callable[[], Any] | None = None) -> None:
     """Run the program.
 
     Every expected error is reported in one sentence on stderr. Results are kept if standard output
     cannot be written. The exit code is then 1, unless the reader closed the pipe.
     """
+    program = program or partial(app, prog_name="gauge-mc", standalone_mode=False)
     TYPED.set(tuple(sys.argv[1:]))
     if COMPLETING in os.environ:
         sys.exit(_completion(program))

@@ -72,15 +72,40 @@ TIMED: tuple[Iterable[str], ...] = (
 
 of_file = partial(o.option, metavar="FILE")
 
-FLAGS = dict(
-    observables="Time observables, smearings, temporal links and steps of gradient flows "
-    "instead, in units of sweeps: all, or those of the given NAMEs.",
-    end_to_end="Time whole runs instead: with measurements, with configurations in a temporary "
-    "folder here, in batches of small lattices, and from the command to the first update.",
-    hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge "
-    "force in units of a stage of a gradient flow.",
-    weak="With --over devices or threads: extend the lattice along t with their number.",
-    tune="First find the fastest launch bounds for this type of GPU.",
+FLAGS = (
+    Option(
+        "observables",
+        bool,
+        "Time observables, smearings, temporal links and steps of gradient flows instead, in units "
+        "of sweeps: all, or those of the given NAMEs.",
+        usual=False,
+    ),
+    Option(
+        "end_to_end",
+        bool,
+        "Time whole runs instead: with measurements, with configurations in a temporary folder "
+        "here, in batches of small lattices, and from the command to the first update.",
+        usual=False,
+    ),
+    Option(
+        "hmc",
+        bool,
+        "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force in "
+        "units of a stage of a gradient flow.",
+        usual=False,
+    ),
+    Option(
+        "weak",
+        bool,
+        "With --over devices or threads: extend the lattice along t with their number.",
+        usual=False,
+    ),
+    Option(
+        "tune",
+        bool,
+        "First find the fastest launch bounds for this type of GPU.",
+        usual=False,
+    ),
 )
 """Options of this command that are on or off."""
 
@@ -96,7 +121,7 @@ FLAGS = dict(
 @with_settings(
     SETTINGS,
     CHANGES,
-    (*kind_options(), *(Option(name, bool, text, usual=False) for name, text in FLAGS.items())),
+    (*kind_options(), *FLAGS),
 )
 def bench(
     names: Annotated[

@@ -11,7 +11,16 @@ from gauge_mc import cli
 PACKAGE = Path(gauge_mc.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 COMMAND = re.compile(rf"gauge-mc ({'|'.join(cli.COMMANDS)}|\{{\}})(?![\w-])")
-DESCRIPTIONS = {"option", "argument", "Option", "result_field", "setting", "Column", "OptionGroup"}
+DESCRIPTIONS = {
+    "option",
+    "of_file",
+    "argument",
+    "Option",
+    "result_field",
+    "setting",
+    "Column",
+    "OptionGroup",
+}
 """Calls whose texts describe something in help pages and documents, and are no messages."""
 
 

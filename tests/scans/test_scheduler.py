@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from gauge_mc.devices.choice import Place
 from gauge_mc.inspection.status import scan_status
 from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
@@ -43,7 +44,7 @@ def work(folder):
     def carry_out(stop=lambda seconds: None, busy_sites=1, **execution):
         members = there.members()
         display = ProgressDisplay(Tally(members), Console(file=io.StringIO()))
-        with Pool([Slot("CPU", (("backend", "cpu"),))]) as pool:
+        with Pool([Slot("CPU", Place(backend="cpu"))]) as pool:
             averages = ScanAverages(there)
             command = (sys.executable, "-c", NOTE)
             scheduler = Scheduler(pool, command, display, averages, Execution(**execution))
@@ -87,7 +88,7 @@ class Running:
 
     def __init__(self, *members, slot="CPU"):
         self.members, self.process, self.pid = members, self, os.getpid()
-        self.slot = Slot(slot, ())
+        self.slot = Slot(slot, Place())
 
     def reports(self, sweep, rate):
         for member in self.members:
@@ -148,6 +149,6 @@ def test_updates_that_killed_processes_had_done_are_counted(folder):
             save(member.run.checkpoint, ChainState(0, 0, {}), [])
             lock.record(replace(lock.holder, sweep=sweep))
     words = "; at least 5 updates to be made again"
-    shown = display_module.opening(there, Tally(members), [Slot("CPU", ())])
+    shown = display_module.opening(there, Tally(members), [Slot("CPU", Place())])
     assert f"0 of 2 runs complete{words}\n" in shown
     assert scan_status(there).lines()["done"] == f"0% of the work{words}"
