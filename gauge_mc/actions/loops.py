@@ -9,15 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import ClassVar
 
-from gauge_mc.actions import (
-    ACTIONS,
-    ANISOTROPY,
-    BETA,
-    SIX_LINKS,
-    Action,
-    LengthScale,
-    RectangleAction,
-)
+from gauge_mc import actions
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
@@ -57,29 +49,29 @@ def _sqrt_t0(beta: float) -> float:
 SU3 = special_unitary(3)
 
 SCALES = (
-    LengthScale("1/√σ", SU3, 5.6, 6.5, 0.01, "hep-lat/9711003", _inverse_root_of_tension),
-    LengthScale("r₀", SU3, 5.7, 6.92, 0.007, "hep-lat/0108008", _r0),
-    LengthScale("√t₀", SU3, 5.96, 6.92, 0.005, "arXiv:1503.05652", _sqrt_t0),
+    actions.LengthScale("1/√σ", SU3, 5.6, 6.5, 0.01, "hep-lat/9711003", _inverse_root_of_tension),
+    actions.LengthScale("r₀", SU3, 5.7, 6.92, 0.007, "hep-lat/0108008", _r0),
+    actions.LengthScale("√t₀", SU3, 5.96, 6.92, 0.005, "arXiv:1503.05652", _sqrt_t0),
 )
 """Lengths of SU(3) in units of the lattice spacing."""
 
 
-class Wilson(Action):
+class Wilson(actions.Action):
     """S = beta sum over plaquettes of (1 - Re Tr U_p / N); Wilson, Phys. Rev. D 10 (1974) 2445."""
 
     name = "wilson"
     qcdml: ClassVar = {
-        "plaquetteGluonAction": {"beta": BETA.name},
+        "plaquetteGluonAction": {"beta": actions.BETA.name},
         "anisotropicWilsonGluonAction": {
-            "xi0": ANISOTROPY.name,
+            "xi0": actions.ANISOTROPY.name,
             "anisoDirection": "anisoDirection",
-            "beta": BETA.name,
+            "beta": actions.BETA.name,
         },
     }
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"
-    options = (ANISOTROPY,)
+    options = (actions.ANISOTROPY,)
     rectangle = 0.0
     scales = SCALES
     loops: Mapping[Loops, float] = MappingProxyType({PLAQUETTES: 1.0})
@@ -92,7 +84,7 @@ class Wilson(Action):
         return {"beta_over_n": beta / group.colours}
 
 
-ACTIONS.register(Wilson())
+actions.ACTIONS.register(Wilson())
 
 
 C1 = Option(
@@ -110,12 +102,12 @@ C1 = Option(
 """The coefficient; the bounds catch typing errors."""
 
 
-class AnyRectangleAction(RectangleAction):
+class AnyRectangleAction(actions.RectangleAction):
     """The action with a coefficient that the user gives."""
 
     name = "rectangle"
     source = "given by the user"
-    options = (C1, ANISOTROPY)
+    options = (C1, actions.ANISOTROPY)
 
     @property
     def c1(self) -> float:  # type: ignore[override]
@@ -123,44 +115,44 @@ class AnyRectangleAction(RectangleAction):
         return float(self.values.get(C1.name, "nan"))
 
 
-ACTIONS.register(AnyRectangleAction())
+actions.ACTIONS.register(AnyRectangleAction())
 
 
-class Iwasaki(RectangleAction):
+class Iwasaki(actions.RectangleAction):
     """The action of Iwasaki, improved by the renormalisation group."""
 
     name = "iwasaki"
-    qcdml: ClassVar = {"iwasakiRGGluonAction": SIX_LINKS}
+    qcdml: ClassVar = {"iwasakiRGGluonAction": actions.SIX_LINKS}
     c1 = -0.331
     source = "Y. Iwasaki, arXiv:1111.7054"
 
 
-ACTIONS.register(Iwasaki())
+actions.ACTIONS.register(Iwasaki())
 
 
-class Dbw2(RectangleAction):
+class Dbw2(actions.RectangleAction):
     """The DBW2 action, a doubly blocked Wilson action with two couplings."""
 
     name = "dbw2"
-    qcdml: ClassVar = {"DBW2GluonAction": SIX_LINKS}
+    qcdml: ClassVar = {"DBW2GluonAction": actions.SIX_LINKS}
     c1 = -1.4088
     source = "T. Takaishi, Phys. Rev. D 54 (1996) 1050; hep-lat/9911033"
 
 
-ACTIONS.register(Dbw2())
+actions.ACTIONS.register(Dbw2())
 
 
-class Symanzik(RectangleAction):
+class Symanzik(actions.RectangleAction):
     """The tree-level improved action."""
 
     name = "symanzik"
-    qcdml: ClassVar = {"treelevelSymanzikGluonAction": SIX_LINKS}
+    qcdml: ClassVar = {"treelevelSymanzikGluonAction": actions.SIX_LINKS}
     c1 = -1 / 12
     artefacts = (2, 4)  # g^2 a^2 and a^4
     source = "M. Luescher and P. Weisz, Commun. Math. Phys. 97 (1985) 59"
 
 
-ACTIONS.register(Symanzik())
+actions.ACTIONS.register(Symanzik())
 
 
 U0 = Option(
@@ -182,7 +174,7 @@ KERNELS = replace(
 )
 
 
-class LuscherWeisz(Action):
+class LuscherWeisz(actions.Action):
     """The action with the one-loop coefficients and a tadpole factor.
 
     Here beta is the factor of the plaquettes, as in the publications. With u0 = 1 the action is
@@ -190,7 +182,7 @@ class LuscherWeisz(Action):
     """
 
     name = "luscher-weisz"
-    qcdml: ClassVar = {"tpLuescherWeiszGluonAction": {**SIX_LINKS, "u0": U0.name}}
+    qcdml: ClassVar = {"tpLuescherWeiszGluonAction": {**actions.SIX_LINKS, "u0": U0.name}}
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
     isotropic = KERNELS
@@ -255,4 +247,4 @@ class LuscherWeisz(Action):
         return {"formula": self.formula, "beta_sum": f"{rescaled:.10g} (beta (1 + 8 c1 + 8 c2))"}
 
 
-ACTIONS.register(LuscherWeisz())
+actions.ACTIONS.register(LuscherWeisz())

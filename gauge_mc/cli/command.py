@@ -18,16 +18,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, get_args
 import typer
 import typer.core
 
-from gauge_mc.cli.help import (
-    COMMON,
-    Sections,
-    choosing,
-    is_argument,
-    leave_values,
-    needed_words,
-    show_help,
-    with_default,
-)
+from gauge_mc.cli import help
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.options import Option, flag_of, merged
 from gauge_mc.quoting import CommandLine, number, whole_number
@@ -51,19 +42,19 @@ class DescribedCommand(typer.core.TyperCommand):
     several: str = ""
     """Command that takes several couplings and lattices, if this one takes one."""
 
-    def lists(self) -> Sections:
+    def lists(self) -> help.Sections:
         """Return the lists of its help text, which `listed` declares."""
-        lists: Sections = getattr(self.function, "lists", {})
+        lists: help.Sections = getattr(self.function, "lists", {})
         return lists
 
     def get_help(self, ctx: Any) -> NoReturn:
         """Show the help text, and end the program."""
-        show_help(self, ctx, self.lists(), self.examples)
+        help.show_help(self, ctx, self.lists(), self.examples)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, and refuse unknown ones in a sentence that says what to do."""
         if ctx.resilient_parsing:
-            leave_values(self.get_params(ctx))
+            help.leave_values(self.get_params(ctx))
         ctx.meta["short"] = "-h" in args  # which its help text reads
         if self.several and not ctx.resilient_parsing:
             self.refuse_several(args)
@@ -102,7 +93,9 @@ class DescribedCommand(typer.core.TyperCommand):
 
     def missing(self, ctx: Any) -> str:
         """Return the message that words are missing which the command needs."""
-        words = in_words([*needed_words(param for param in self.get_params(ctx) if param.required)])
+        words = in_words(
+            [*help.needed_words(param for param in self.get_params(ctx) if param.required)]
+        )
         example = f", as in {self.examples[0]}" if self.examples else ""
         return f"gauge-mc {ctx.info_name} needs {words}{example}."
 
@@ -170,7 +163,7 @@ class Subcommands:
             if having == [owner for owner in owners if owner.section == having[0].section]:
                 labels = []
             text = f"{in_words(labels)}: {option.help}" if labels else option.help
-            entries.append((option, having[0], with_default(text, option.default)))
+            entries.append((option, having[0], help.with_default(text, option.default)))
         return entries
 
     def with_option(self, flag: str) -> dict[str, Option]:
@@ -189,7 +182,7 @@ class Chooser(DescribedCommand):
 
     kind: Subcommands
 
-    def lists(self) -> Sections:
+    def lists(self) -> help.Sections:
         """Return the list of the things."""
         names = filter(self.kind.listed, self.kind.names())
         return {self.kind.title: [(name, "", self.kind.summary(name)) for name in names]}
@@ -265,8 +258,8 @@ class Chooser(DescribedCommand):
         command.kind = self.kind
         command.examples = [re.sub(r"( \S+) \S+", rf"\1 {name}", x, count=1) for x in self.examples]
         for each in command.params:
-            if each.name in names and not is_argument(each):
-                each.rich_help_panel = COMMON  # type: ignore[attr-defined]
+            if each.name in names and not help.is_argument(each):
+                each.rich_help_panel = help.COMMON  # type: ignore[attr-defined]
         return command
 
 
@@ -357,11 +350,11 @@ def declared_parameter(option: Option, section: str, text: str) -> inspect.Param
     """Return a declared option as a parameter for Typer, in a section and with a description."""
     more: dict[str, Any] = {}
     if option.choices:
-        more = choosing(option.choices, option.separator or None)
+        more = help.choosing(option.choices, option.separator or None)
     if option.kind in PARSERS:
         more = {"parser": PARSERS[option.kind]}
     if option.instead:
-        more = {**choosing(option.instead), "parser": option.read}
+        more = {**help.choosing(option.instead), "parser": option.read}
     declaration = typer.Option(
         option.flag,
         help=text,

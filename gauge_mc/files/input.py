@@ -13,16 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import (
-    DamagedError,
-    GaugeError,
-    IrregularFileError,
-    MissingFileError,
-    UncheckedError,
-    UnreadableError,
-    UnsupportedError,
-    not_written,
-)
+from gauge_mc import errors
 
 FAILURES = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """Failures to make a folder for which the folder is not to blame."""
@@ -35,7 +26,7 @@ def may_be_made(folder: Path) -> bool:
     """
     try:
         folders = make_folder(folder)
-    except GaugeError as error:
+    except errors.GaugeError as error:
         if getattr(error.__cause__, "errno", None) in FAILURES:
             raise
         return False
@@ -54,7 +45,7 @@ def make_folder(path: Path) -> list[Path]:
                 ancestor.mkdir()
                 folder.append(ancestor)
     except OSError as error:
-        raise not_written(path, error) from error
+        raise errors.not_written(path, error) from error
     return folder
 
 
@@ -108,7 +99,7 @@ def open_regular(path: Path, expected: str = "a file") -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(number)
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise IrregularFileError(f"{path} is {kind}: name {expected}.")
+        raise errors.IrregularFileError(f"{path} is {kind}: name {expected}.")
     return open(number, "rb")
 
 
@@ -137,7 +128,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
         except OSError as error:
             raise unreadable(path, error) from error
     if len(content) > limit:
-        raise GaugeError(f"{path} is larger than {limit} bytes: name another file.")
+        raise errors.GaugeError(f"{path} is larger than {limit} bytes: name another file.")
     return content
 
 
@@ -146,14 +137,14 @@ def read_text(path: Path, limit: int) -> str:
     try:
         return read_bytes(path, limit).decode()
     except UnicodeDecodeError as error:
-        raise GaugeError(f"{path} is not text in UTF-8: name another file.") from error
+        raise errors.GaugeError(f"{path} is not text in UTF-8: name another file.") from error
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
+def unreadable(path: Path, error: OSError | ValueError) -> errors.GaugeError:
     """Return the error for a file that the system does not let be read, or that is not there."""
     reason = getattr(error, "strerror", None) or error
     missing = isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
-    return (MissingFileError if missing else UnreadableError)(
+    return (errors.MissingFileError if missing else errors.UnreadableError)(
         f"{path} cannot be read ({reason}): check its name and permissions."
     )
 
@@ -192,7 +183,7 @@ class InputFile:
 
     def refusal(
         self, reason: str, *, short: bool = False, agrees: bool | None = None, outside: bool = False
-    ) -> DamagedError | UnsupportedError:
+    ) -> errors.DamagedError | errors.UnsupportedError:
         """Return the error for a file that is refused, and decide whether it is damaged.
 
         Damage is evidence of a changed byte: a checksum that disagrees, bytes that are missing, or
@@ -202,13 +193,13 @@ class InputFile:
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         if short or agrees is False or (outside and agrees is None):
             remedy = "restore it from a copy or write it again"
-            return DamagedError(f"{self.path} is damaged: {quoted}; {remedy}.", quoted)
-        return UnsupportedError(f"{self.path} is not supported: {quoted}.", quoted)
+            return errors.DamagedError(f"{self.path} is damaged: {quoted}; {remedy}.", quoted)
+        return errors.UnsupportedError(f"{self.path} is not supported: {quoted}.", quoted)
 
     def absent(self, entry: str, consequence: str) -> str:
         """Refuse a file that lacks something by which it is checked, unless that is on purpose."""
         if os.environ.get(UNCHECKED) != "1":
-            raise UncheckedError(
+            raise errors.UncheckedError(
                 f"{self.path} states no {entry}, so that {consequence}; to read it all the same, "
                 f"set the environment variable {UNCHECKED}=1."
             )
@@ -237,7 +228,7 @@ class InputFile:
             self._file.seek(offset)
             length = self._file.readinto(data.data)
         except OSError as error:
-            raise UnreadableError(
+            raise errors.UnreadableError(
                 f"{self.path} cannot be read ({error.strerror}): check the disk."
             ) from error
         if length != count:

@@ -28,16 +28,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from gauge_mc import errors
 from gauge_mc.contexts import in_context
-from gauge_mc.errors import (
-    DamagedError,
-    GaugeError,
-    UnknownNameError,
-    UnreadableError,
-    UnsupportedError,
-    UsageError,
-    not_written,
-)
 from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.foreign import foreign_table, stated_lattice
 from gauge_mc.files.frames import to_html, to_pandas, to_xarray
@@ -136,7 +128,7 @@ class TableData:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
-            raise UnknownNameError(
+            raise errors.UnknownNameError(
                 f"There is no column '{name}'{nearest(name, self.columns, 'columns')}"
             )
         return self.columns[name]
@@ -160,7 +152,9 @@ class TableData:
         """
         column = self.columns.get(name)
         if column is None or column.dtype.kind == "U":
-            raise DamagedError(f"The table {path} is damaged: it contains no numbers for {name}.")
+            raise errors.DamagedError(
+                f"The table {path} is damaged: it contains no numbers for {name}."
+            )
         return column
 
     def keys(self) -> KeysView[str]:
@@ -218,12 +212,12 @@ class TableData:
         """
         sweeps = next(iter(self.columns.values()))
         if update < 0:
-            raise UsageError(f"--skip is {update}; give 0 or a positive number of updates.")
+            raise errors.UsageError(f"--skip is {update}; give 0 or a positive number of updates.")
         if not update or not len(self):
             return self
         later = sweeps > update
         if not later.any():
-            raise UsageError(
+            raise errors.UsageError(
                 f"--skip {update} leaves nothing of {source}, whose last measurement was made "
                 f"after update {sweeps[-1]}; skip less."
             )
@@ -277,7 +271,7 @@ class Table:
             write_table(path, header, columns, seal=False)
         layout = _TableLayout.of(path)
         if layout.names != list(columns):
-            raise GaugeError(
+            raise errors.GaugeError(
                 f"The table {path} has the columns {','.join(layout.names)} instead of "
                 f"{','.join(columns)}; move it to another folder."
             )
@@ -307,8 +301,8 @@ class Table:
         if len(sweeps):
             self._append_rows(_lines(sweeps, values))
 
-    def _not_finite(self, column: int, value: Value, sweep: Value) -> GaugeError:
-        return GaugeError(
+    def _not_finite(self, column: int, value: Value, sweep: Value) -> errors.GaugeError:
+        return errors.GaugeError(
             f"{self._columns[column]} is {value} at {self._columns[0]} {sweep}, so that nothing "
             f"more was added to {self.path}; choose other parameters of the measurement."
         )
@@ -338,7 +332,7 @@ class Table:
         rows = layout.rows
         intact = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
         if intact != expected:
-            raise GaugeError(
+            raise errors.GaugeError(
                 f"The table {self.path} has {intact} intact rows up to sweep {after} instead of "
                 f"{expected}; restore it, or start a new run with another --output."
             )
@@ -384,8 +378,8 @@ class Table:
         try:
             yield
         except OSError as error:
-            sentence = str(not_written(self.path, error)).removesuffix(".")
-            raise GaugeError(f"{sentence}, then run the same command again.") from error
+            sentence = str(errors.not_written(self.path, error)).removesuffix(".")
+            raise errors.GaugeError(f"{sentence}, then run the same command again.") from error
 
 
 def write_table(
@@ -501,7 +495,7 @@ def _columns(
     cells = [row.decode(errors="replace").split(",") for row in rows]
     for line, row in zip(numbers, cells, strict=True):
         if len(row) != len(names):
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"Line {line} of the table {path} is damaged: it has {len(row)} values "
                 f"instead of {len(names)}."
             )
@@ -512,7 +506,7 @@ def _columns(
         if name not in text and columns[name] is words:
             odd = [line for line, word in zip(numbers, words, strict=True) if not _is_number(word)]
             if len(odd) < len(words):
-                raise DamagedError(
+                raise errors.DamagedError(
                     f"Line {odd[0]} of the table {path} is damaged: its {name} is not a number."
                 )
     return columns
@@ -663,7 +657,7 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
         names = lines[len(comments)].decode().split(",")
         pairs = [line.decode()[1:].partition(":") for line in comments]
     except (IndexError, UnicodeDecodeError) as error:
-        raise UnsupportedError(
+        raise errors.UnsupportedError(
             f"{path} is not a table: it has no line with the names of columns."
         ) from error
     header = {key.strip(): value.strip() for key, _, value in pairs}
@@ -671,7 +665,7 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
     texts |= dict.fromkeys(header.values(), "its header")
     for text, origin in texts.items():
         if not text.isprintable():
-            raise UnsupportedError(f"{path} is not a table: {origin} is not printable text.")
+            raise errors.UnsupportedError(f"{path} is not a table: {origin} is not printable text.")
     return header, names
 
 
@@ -681,12 +675,14 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     try:
         with open_regular(path, "a table") as file:
             if kind := packed(file.peek(PACKED_BYTES)):
-                raise UnsupportedError(f"{path} is {kind}: unpack it first.")
+                raise errors.UnsupportedError(f"{path} is {kind}: unpack it first.")
             yield file
-    except GaugeError as error:
+    except errors.GaugeError as error:
         raise type(error)(f"The table {error}") from error
     except OSError as error:
-        raise UnreadableError(f"The table {path} cannot be read ({error.strerror}).") from error
+        raise errors.UnreadableError(
+            f"The table {path} cannot be read ({error.strerror})."
+        ) from error
 
 
 def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
@@ -695,7 +691,7 @@ def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
     content = data if end < 0 else data[:end]
     digest = hashlib.sha256(content).hexdigest()
     if end >= 0 and data[end + len(SEAL) :].strip() != digest.encode():
-        raise DamagedError(
+        raise errors.DamagedError(
             f"The table {path} is damaged: its checksum is not that of its last line; restore it "
             "from a copy, or remove that line to use the table as it is."
         )

@@ -25,23 +25,7 @@ from gauge_mc.files.atomic import write_file
 from gauge_mc.files.foreign import PROGRAM, stated_lattice
 from gauge_mc.files.table import noted_tables, read_heading
 from gauge_mc.fits.quoted import WORD, Goal, QuotedNumber, result_line
-from gauge_mc.fits.shared.files import (
-    CAUTIONS,
-    CHOSEN,
-    FITTED,
-    OPTIONS,
-    RESULT,
-    STARTS,
-    FittedTable,
-    find_table_by_columns,
-    fitted_tables,
-    keep_options,
-    kept_in_words,
-    left_to_kept,
-    sampling_cautions,
-    tables_of_chains,
-    without_nan,
-)
+from gauge_mc.fits.shared import files
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import documented, result_field
@@ -83,7 +67,7 @@ class FitResult(ABC):
     starts: StartComparison | None = result_field(
         "Comparison with a chain from another start, if any.", None
     )
-    tables: Sequence[FittedTable] = result_field(
+    tables: Sequence[files.FittedTable] = result_field(
         "The tables from which it was made; none for scans.", ()
     )
     cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
@@ -131,19 +115,22 @@ class FitResult(ABC):
     @property
     def every_caution(self) -> list[Caution]:
         """The cautions about the result as a whole, and about its runs."""
-        return [*map(Caution, self.values().get(CAUTIONS, ())), *self.cautions]
+        return [*map(Caution, self.values().get(files.CAUTIONS, ())), *self.cautions]
 
     def document(self) -> dict[str, Any]:
         """Return `result`, `values`, what the program has left out of the runs, and tables.
 
         The tables are those from which the result was made; see `FittedTable`.
         """
-        lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
+        lists: dict[str, Sequence[Any]] = {
+            files.CHOSEN: self.thermalisation,
+            files.FITTED: self.tables,
+        }
         more = {key: [asdict(item) for item in x] for key, x in lists.items() if x}
-        compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
-        cautions = {CAUTIONS: [asdict(x) for x in self.every_caution]}
+        compared: dict[str, Any] = {files.STARTS: asdict(self.starts)} if self.starts else {}
+        cautions = {files.CAUTIONS: [asdict(x) for x in self.every_caution]}
         result = [asdict(x) for x in self.result]
-        options = {OPTIONS: dict(self.options)} if self.options else {}
+        options = {files.OPTIONS: dict(self.options)} if self.options else {}
         return {WORD: result, **self.values(), **more, **compared, **cautions, **options}
 
     def whole_report(self) -> list[Any]:
@@ -189,8 +176,8 @@ class FitResult(ABC):
         UsageError
             If something else than the result of a fit is there.
         """
-        text = json.dumps(without_nan(self.document()), indent=1, ensure_ascii=False)
-        write_file(path, f"{text}\n", RESULT)
+        text = json.dumps(files.without_nan(self.document()), indent=1, ensure_ascii=False)
+        write_file(path, f"{text}\n", files.RESULT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,7 +213,7 @@ class FitReport:
     starts: StartComparison = result_field(
         "Comparison with a chain from another start; missing if there is none."
     )
-    tables: Sequence[FittedTable] = result_field(
+    tables: Sequence[files.FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
     )
     cautions: Sequence[Caution] = result_field(
@@ -319,7 +306,7 @@ class Fit(ABC):
         GaugeError
             See `find_table_by_columns`.
         """
-        return find_table_by_columns(folder, self.columns)
+        return files.find_table_by_columns(folder, self.columns)
 
     @property
     def file(self) -> str:
@@ -414,14 +401,14 @@ def fit_all(
     if output and len(every) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     if output:
-        RESULT.check(output)
+        files.RESULT.check(output)
     for ensemble in every:
         with stated_lattice(lattice):
             result = result_of(fit, ensemble, values)
         path = output or ensemble.file_of(fit.file_of(result))
         result.write(path)
         for run in ensemble.runs if keep else ():
-            keep_options(run if run.is_dir() else run.parent, name, values)
+            files.keep_options(run if run.is_dir() else run.parent, name, values)
         yield result, path
 
 
@@ -483,7 +470,7 @@ def ensembles_of(
 def _runs_in(fit: Fit, target: Path) -> list[Path]:
     """Return the runs of a scan or folder, or the tables of its subfolders, or else the target."""
     runs = runs_of([target])
-    return runs if runs != [target] else tables_of_chains(target, fit.columns) or runs
+    return runs if runs != [target] else files.tables_of_chains(target, fit.columns) or runs
 
 
 def _member(fit: Fit, run: Path, options: Mapping[str, Any]) -> tuple[object, object]:
@@ -503,11 +490,11 @@ def _member(fit: Fit, run: Path, options: Mapping[str, Any]) -> tuple[object, ob
 def result_of(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit without writing anything."""
     folder = ensemble.runs[0] if ensemble.runs[0].is_dir() else ensemble.runs[0].parent
-    run_options = left_to_kept(folder, fit.name, fit.options, options)
+    run_options = files.left_to_kept(folder, fit.name, fit.options, options)
     every = {**run_options, **options}
     fitted = _of_runs if fit.of_scans else _of_tables
     return replace(
-        fitted(fit, ensemble, every), options=every, kept=kept_in_words(folder, run_options)
+        fitted(fit, ensemble, every), options=every, kept=files.kept_in_words(folder, run_options)
     )
 
 
@@ -534,8 +521,11 @@ def _of_tables(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -
         result,
         thermalisation=cuts,
         starts=starts,
-        tables=fitted_tables(read, ensemble.place),
-        cautions=[*sampling_cautions(read, skip), *run_cautions(places, _skip_of(fit, options))],
+        tables=files.fitted_tables(read, ensemble.place),
+        cautions=[
+            *files.sampling_cautions(read, skip),
+            *run_cautions(places, _skip_of(fit, options)),
+        ],
     )
 
 

@@ -23,22 +23,8 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
+from gauge_mc.storage import scidac
 from gauge_mc.storage.links import SITE_CRC, Reader, StoredLinks, lattice_of
-from gauge_mc.storage.scidac import (
-    DATA,
-    LIME_MAGIC,
-    PRIVATE_RECORD,
-    document,
-    fields_of,
-    is_field,
-    only,
-    private_extents,
-    read_records,
-    reader_of,
-    write_data,
-    write_record,
-    write_records_before,
-)
 
 LFN = "ildg-data-lfn"
 """Key of the logical file name in the provenance, and type of its record."""
@@ -54,7 +40,7 @@ class LimeFormat(Format):
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the magic number of LIME."""
-        return head.startswith(LIME_MAGIC)
+        return head.startswith(scidac.LIME_MAGIC)
 
 
 class Ildg(LimeFormat):
@@ -69,18 +55,18 @@ class Ildg(LimeFormat):
 
     def contains(self, file: InputFile) -> bool:
         """Return whether a LIME file is not a field of SciDAC without records of ILDG."""
-        return not is_field(file)
+        return not scidac.is_field(file)
 
     def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
-        records = read_records(file)
+        records = scidac.read_records(file)
         kinds = [record.type for record in records]
         count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
         if not count and data_count == 1:
             raise file.refusal(STATES_NOTHING)
         if count == data_count != 1:  # another kind of LIME file, or several configurations
             raise file.refusal(f"it has {count} ildg-format records instead of one")
-        fields = fields_of(file, only(file, records, "ildg-format"), "ildgFormat")
+        fields = scidac.fields_of(file, scidac.only(file, records, "ildg-format"), "ildgFormat")
         field, bits = fields.get("field", ""), fields.get("precision", "")
         group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
         extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
@@ -95,10 +81,10 @@ class Ildg(LimeFormat):
             names = ", ".join(f"{name}gauge" for name in GROUPS)
             raise file.refusal(f"its field is '{field}', but the known fields are {names}")
         lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
-        data = only(file, records, "ildg-binary-data")
+        data = scidac.only(file, records, "ildg-binary-data")
         stored = self.stored(lattice, GROUPS[group], precision)
-        reader = reader_of(self.name, file, records, data, stored)
-        words = private_extents(file, records)
+        reader = scidac.reader_of(self.name, file, records, data, stored)
+        words = scidac.private_extents(file, records)
         if words and words != [str(extent) for extent in lattice.extents]:
             raise file.refusal(
                 f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
@@ -107,14 +93,14 @@ class Ildg(LimeFormat):
 
     def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
         """Find links of which the file says nothing; see `Format.read_unstated`."""
-        records = read_records(file)
+        records = scidac.read_records(file)
         if any(record.type == "ildg-format" for record in records):
             return super().read_unstated(file, lattice, group)
-        data = only(file, records, "ildg-binary-data")
+        data = scidac.only(file, records, "ildg-binary-data")
         for precision in _PRECISIONS.values():
             stored = self.stored(lattice, group, precision)
             if stored.nbytes == data.length:
-                return reader_of(self.name, file, records, data, stored)
+                return scidac.reader_of(self.name, file, records, data, stored)
         raise UsageError(
             f"{file.path} has {data.length} bytes of links, which are none of {group.label} on "
             f"{lattice}; give other extents, or another group."
@@ -125,10 +111,10 @@ class Ildg(LimeFormat):
         stored = source.stored
         lfn = provenance.get(LFN, "unknown")
         fields = {key: text for key, text in provenance.items() if key != LFN}
-        place = write_records_before(out, stored, fields, "USQCD")
-        write_record(out, "ildg-format", _ildg_format(stored))
-        write_record(out, LFN, lfn.encode("utf-8", "replace"))
-        write_data(out, source, "ildg-binary-data", place)
+        place = scidac.write_records_before(out, stored, fields, "USQCD")
+        scidac.write_record(out, "ildg-format", _ildg_format(stored))
+        scidac.write_record(out, LFN, lfn.encode("utf-8", "replace"))
+        scidac.write_data(out, source, "ildg-binary-data", place)
 
     def fields(self, path: Path) -> Mapping[str, str]:
         """Return the logical file name, by default the name of the file."""
@@ -138,7 +124,7 @@ class Ildg(LimeFormat):
 def _ildg_format(stored: StoredLinks) -> bytes:
     extents = dict(zip(("lx", "ly", "lz", "lt"), stored.lattice.extents, strict=True))
     bits = 64 if stored.precision == "double" else 32
-    return document(
+    return scidac.document(
         "ildgFormat",
         {"version": "1.0", "field": f"{stored.group.name}gauge", "precision": bits, **extents},
         ' xmlns="http://www.lqcd.org/ildg"'
@@ -170,12 +156,14 @@ class Scidac(LimeFormat):
 
     def contains(self, file: InputFile) -> bool:
         """Return whether a LIME file is a single field without records of ILDG."""
-        return is_field(file)
+        return scidac.is_field(file)
 
     def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
-        records = read_records(file)
-        fields = fields_of(file, only(file, records, PRIVATE_RECORD), "scidacRecord")
+        records = scidac.read_records(file)
+        fields = scidac.fields_of(
+            file, scidac.only(file, records, scidac.PRIVATE_RECORD), "scidacRecord"
+        )
         named = re.fullmatch(r"(?:QDP|USQCD)_([FD])([1-9])_ColorMatrix", fields.get("datatype", ""))
         group = special_unitary(int(named[2])) if named else ""
         if not named or group not in GROUPS or fields.get("datacount") != "4":
@@ -183,17 +171,19 @@ class Scidac(LimeFormat):
                 f"its data are {fields.get('datacount', '?')} of '{fields.get('datatype', '')}', "
                 "not four matrices of colour for each site, as links are"
             )
-        words = private_extents(file, records)
+        words = scidac.private_extents(file, records)
         if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
             raise file.refusal(f"its extents are '{' '.join(words)}', not four numbers")
         lattice = lattice_of(file, *map(int, words), odd=True)
         stored = self.stored(lattice, GROUPS[group], _LETTERS[named[1]])
-        return reader_of(self.name, file, records, only(file, records, DATA), stored)
+        return scidac.reader_of(
+            self.name, file, records, scidac.only(file, records, scidac.DATA), stored
+        )
 
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`."""
-        place = write_records_before(out, source.stored, provenance, "QDP")
-        write_data(out, source, DATA, place)
+        place = scidac.write_records_before(out, source.stored, provenance, "QDP")
+        scidac.write_data(out, source, scidac.DATA, place)
 
 
 FORMATS.register(Scidac())

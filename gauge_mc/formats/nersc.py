@@ -34,17 +34,7 @@ from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.quoting import printable
-from gauge_mc.storage.links import (
-    STATED,
-    WORD_SUM,
-    Block,
-    Checksums,
-    LinkSums,
-    Reader,
-    StatedAverage,
-    StoredLinks,
-    lattice_of,
-)
+from gauge_mc.storage import links
 
 COLOURS = (2, 3)
 """Numbers of colours of the groups."""
@@ -87,7 +77,7 @@ _OWN_KEYS = re.compile(
     "HDR_VERSION|DATATYPE|STORAGE_FORMAT|DIMENSION_[1-4]|BOUNDARY_[1-4]|CHECKSUM|LINK_TRACE"
     "|PLAQUETTE|FLOATING_POINT"
 )
-_AVERAGES = dict(zip(STATED, ("PLAQUETTE", "LINK_TRACE"), strict=True))
+_AVERAGES = dict(zip(links.STATED, ("PLAQUETTE", "LINK_TRACE"), strict=True))
 """Keys of the averages."""
 
 _PROVENANCE = {
@@ -102,13 +92,13 @@ _PROVENANCE = {
 """Fields that other programs expect, with the values that are written if they are unknown."""
 
 
-class NerscReader(Reader):
+class NerscReader(links.Reader):
     """A NERSC file whose header agrees with its size."""
 
-    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
+    def wrong_checksum(self, file: InputFile, checksums: links.Checksums) -> str:
         """Compare the sum of the words; see `Reader.wrong_checksum`."""
         if self.stored.decoded:
-            checksums = Checksums(self._sum_of_reals(file))
+            checksums = links.Checksums(self._sum_of_reals(file))
         return super().wrong_checksum(file, checksums)
 
     def _sum_of_reals(self, file: InputFile) -> int:
@@ -128,7 +118,7 @@ class Nersc(Format):
     summary: ClassVar[str] = "text header with checksum and averages; any group, single or double"
     suffix: ClassVar[str] = ".nersc"
     odd_extents: ClassVar[bool] = True
-    checksums: ClassVar[frozenset[str]] = frozenset({WORD_SUM})
+    checksums: ClassVar[frozenset[str]] = frozenset({links.WORD_SUM})
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with ``BEGIN_HEADER``."""
@@ -166,7 +156,7 @@ class Nersc(Format):
             for name, key in _AVERAGES.items()
             if key in fields
         }
-        lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
+        lattice = links.lattice_of(file, *(int(extent) for extent in extents), odd=True)
         n = group.colours
         reals = lattice.sites * 4 * (n**2 - 1 if few else rows * n * 2)
         if real is None:
@@ -174,7 +164,7 @@ class Nersc(Format):
             real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
         bytes_each = int(real[4:6]) // 8
         dtype = f"{_byte_order(file, real, offset, rows, n)}f{bytes_each}"
-        stored = StoredLinks(lattice, group, dtype, rows, checksums=self.checksums)
+        stored = links.StoredLinks(lattice, group, dtype, rows, checksums=self.checksums)
         sizes = {offset + size for size in stored.other_sizes}
         file.expect_size(offset + reals * bytes_each, sizes)
         return NerscReader.of(
@@ -189,7 +179,9 @@ class Nersc(Format):
             },
         )
 
-    def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
+    def header(
+        self, stored: links.StoredLinks, provenance: Mapping[str, str], sums: links.LinkSums
+    ) -> bytes:
         """Return the header, always of the same length; see `Format.header`."""
         n, (checksums, averages) = stored.group.colours, sums
         lines = {
@@ -208,17 +200,17 @@ class Nersc(Format):
         return b"%s\n%s%s\n" % (_BEGIN, text.encode("ascii", "replace"), _END)
 
 
-def _few_bytes(stored: StoredLinks) -> int:
+def _few_bytes(stored: links.StoredLinks) -> int:
     """Return the number of bytes per time slice with N² - 1 reals per link."""
     per_link = (stored.group.colours**2 - 1) * int(stored.dtype[-1])
     return 4 * stored.lattice.slice_sites * per_link
 
 
-def _of_few_reals(stored: StoredLinks, offset: int) -> StoredLinks:
+def _of_few_reals(stored: links.StoredLinks, offset: int) -> links.StoredLinks:
     """Return links whose file has N² - 1 reals for each."""
     n, size = stored.group.colours, _few_bytes(stored)
 
-    def decoded(file: InputFile, t: int) -> Block:
+    def decoded(file: InputFile, t: int) -> links.Block:
         reals = file.read(offset + t * size, size).view(stored.dtype).astype(np.float64)
         rows = first_rows(reals.reshape(-1, n**2 - 1), n).reshape(-1)
         return rows.view(np.float64).astype(stored.dtype).view(np.uint8)
@@ -254,9 +246,9 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     return fields, end.end()
 
 
-def _average(file: InputFile, key: str, text: str) -> StatedAverage:
+def _average(file: InputFile, key: str, text: str) -> links.StatedAverage:
     """Read the plaquette or the link trace."""
-    average = StatedAverage.parse(text)
+    average = links.StatedAverage.parse(text)
     if average is None:
         raise file.refusal(f"its {key} '{text[:40]}' is not an average of traces")
     return average

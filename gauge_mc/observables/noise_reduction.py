@@ -21,14 +21,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import ImmediateRecorder, Measurer, Observable, Record, Recorder
 from gauge_mc.options import Option, check_declared, flag_of
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.multilevel import (
-    Level,
-    MultilevelAverages,
-    Vector,
-    check_levels,
-    check_means,
-    parse_levels,
-)
+from gauge_mc.updates import multilevel
 
 NEIGHBOURS = (PATHS[0], 1)
 """The distance at which two lines contain links of the same plaquettes."""
@@ -95,7 +88,7 @@ class NoiseReduction:
 
     lattice: Lattice
     """Extents of the lattice."""
-    levels: tuple[Level, ...]
+    levels: tuple[multilevel.Level, ...]
     """Levels of multilevel averages; see `gauge_mc.updates.multilevel`."""
     overrelax: int = OVERRELAX
     """Overrelaxation sweeps per update of the slabs."""
@@ -115,7 +108,7 @@ class NoiseReduction:
     """Options of the action that are given."""
 
     def __post_init__(self) -> None:
-        check_levels(self.levels)
+        multilevel.check_levels(self.levels)
         if isinstance(self.lattice, OddLattice):
             raise UsageError(
                 f"--multilevel and --multihit are for even extents, but the lattice is "
@@ -145,9 +138,9 @@ class NoiseReduction:
         if own_names:
             settings["options"] = tuple((name, settings.pop(name)) for name in own_names)
         if "multilevel" in settings:
-            return cls(lattice, parse_levels(settings.pop("multilevel")), **settings)
+            return cls(lattice, multilevel.parse_levels(settings.pop("multilevel")), **settings)
         if settings.get("multihit"):
-            return cls(lattice, (Level(thinnest, 1),), **settings)
+            return cls(lattice, (multilevel.Level(thinnest, 1),), **settings)
         if settings:
             raise UsageError(
                 f"{flag_of(names[0])} is for --multilevel and --multihit; give one of them too."
@@ -201,7 +194,7 @@ class NoiseReduction:
                     f"{metadata.get(key, expected)}; leave {flag_of(key)} out."
                 )
         if self.multihit and "group" in metadata:
-            check_means(GROUPS[metadata["group"]], coupling)
+            multilevel.check_means(GROUPS[metadata["group"]], coupling)
         return replace(self, ensemble=coupling)
 
     @property
@@ -218,14 +211,14 @@ class NoiseReduction:
         return Coupling.of(self.beta, self.action or defaults.ACTION, **dict(self.options))
 
     def averages(
-        self, like: Field, vectors: Sequence[Vector], above: int = 0
-    ) -> MultilevelAverages:
+        self, like: Field, vectors: Sequence[multilevel.Vector], above: int = 0
+    ) -> multilevel.MultilevelAverages:
         """Return the averages of pairs of lines with these distance vectors.
 
         For the errors see `MultilevelAverages`.
         """
         options = self.seed, self.overrelax, self.multihit, above
-        return MultilevelAverages(like, self.levels, vectors, self.coupling, *options)
+        return multilevel.MultilevelAverages(like, self.levels, vectors, self.coupling, *options)
 
 
 Self = TypeVar("Self", bound="ReducedNoise")

@@ -15,26 +15,11 @@ from gauge_mc.files.table import TableData, noted_tables
 from gauge_mc.fits.shared.files import kept_in_words, kept_skip, left_to_kept, sampling_cautions
 from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
-from gauge_mc.plots.figures.files import (
-    STYLE_DPI,
-    FigureFormat,
-    drawn_as,
-    kept_figures,
-    write_figure,
-)
+from gauge_mc.plots.figures import files
 from gauge_mc.plots.runs import TableKind, noted_cautions, table_kinds
 from gauge_mc.registry import nearest
+from gauge_mc.run import thermalisation
 from gauge_mc.run.directory import missing_run
-from gauge_mc.run.thermalisation import (
-    AUTO,
-    SKIP,
-    Caution,
-    found_in,
-    run_cautions,
-    sentences_about,
-    sentences_of,
-    series_cautions,
-)
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import checks_types, with_options
 
@@ -116,14 +101,14 @@ def plot(
     _, runs = runs_to_draw(what, paths_of(run))
     kind, file = find_plot(what, runs), None if output is None else Path(output)
     values, sentences = options_to_draw(kind, runs, options)
-    with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
-        with kept_figures() as figures:
+    with files.drawn_as(files.FigureFormat(size, files.STYLE_DPI if dpi is None else dpi)):
+        with files.kept_figures() as figures:
             _, cautions = draw(kind, runs, Path(f"{what}.pdf"), values)
         if len(figures) != 1:
             raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
         if file:
-            write_figure(figures[0], file)
-    for sentence in [*sentences, *sentences_about(cautions)]:
+            files.write_figure(figures[0], file)
+    for sentence in [*sentences, *thermalisation.sentences_about(cautions)]:
         print(f"gauge-mc: {sentence}", file=sys.stderr)
     return figures[0]
 
@@ -134,7 +119,7 @@ def draw(
     file: Path,
     options: Mapping[str, Any],
     judged: Callable[[TableData], bool] = lambda table: False,
-) -> tuple[list[Any], list[Caution]]:
+) -> tuple[list[Any], list[thermalisation.Caution]]:
     """Draw a figure; return the tables to print, and cautions about what it shows.
 
     The cautions are those of the fit of the same quantity if there is one, and else those about the
@@ -143,14 +128,14 @@ def draw(
     """
     with noted_cautions() as cautions, noted_tables() as tables:
         shown = plot.draw(runs, file, **options)
-    skip = options.get(SKIP.name, 0) if SKIP in plot.options else None
+    skip = options.get(thermalisation.SKIP.name, 0) if thermalisation.SKIP in plot.options else None
     unjudged = {path: table for path, table in tables.items() if not judged(table)}
     if plot.fit and not plot.of_scans:
         cautions += sampling_cautions(tables, skip or 0)
     else:
-        cautions += series_cautions(unjudged, skip, plot.every_column)
+        cautions += thermalisation.series_cautions(unjudged, skip, plot.every_column)
     chains = {path.parent for path in tables}.union([] if plot.of_scans else runs)
-    return shown, [*dict.fromkeys([*cautions, *run_cautions(sorted(chains), skip)])]
+    return shown, [*dict.fromkeys([*cautions, *thermalisation.run_cautions(sorted(chains), skip)])]
 
 
 def options_to_draw(
@@ -162,15 +147,19 @@ def options_to_draw(
     """
     values = check_options(plot.options, options, f"plot {plot.name}")
     run_options = left_to_kept(runs[0], plot.fit, plot.options, values)
-    if SKIP in plot.options and SKIP.name not in values and (skip := kept_skip(runs, 0)):
-        run_options[SKIP.name] = skip
+    if (
+        thermalisation.SKIP in plot.options
+        and thermalisation.SKIP.name not in values
+        and (skip := kept_skip(runs, 0))
+    ):
+        run_options[thermalisation.SKIP.name] = skip
     values, words = {**run_options, **values}, kept_in_words(runs[0], run_options)
-    if values.get(SKIP.name) != AUTO or plot.of_scans:
+    if values.get(thermalisation.SKIP.name) != thermalisation.AUTO or plot.of_scans:
         return values, words
-    cuts = [x for run in runs for x in found_in(run)]
+    cuts = [x for run in runs for x in thermalisation.found_in(run)]
     last = max((x.update for x in cuts), default=0)
-    numbers = values if plot.skips_each else {**values, SKIP.name: last}
-    return numbers, words + sentences_of(cuts)
+    numbers = values if plot.skips_each else {**values, thermalisation.SKIP.name: last}
+    return numbers, words + thermalisation.sentences_of(cuts)
 
 
 def expected_plot(name: str) -> Plot:

@@ -21,6 +21,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
+from gauge_mc.plots.figures import pictures
 from gauge_mc.plots.figures.curves import (
     AveragesTable,
     Curves,
@@ -37,16 +38,6 @@ from gauge_mc.plots.figures.curves import (
     shade_skipped,
 )
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.pictures import (
-    LINE,
-    WIDTH,
-    add_heading,
-    look,
-    named_apart,
-    physics_label,
-    side_by_side,
-    typeset,
-)
 from gauge_mc.plots.runs import (
     TableKind,
     filled_tables,
@@ -123,9 +114,9 @@ def _curves(tables: Sequence[TableData], column: str) -> Curves:
 
 def _label(group: str, extents: tuple[int, ...], action: Action) -> str:
     """Return the label of a curve: group, unusual action, lattice and options of the action."""
-    name, options = named_apart(action)
+    name, options = pictures.named_apart(action)
     words = [GROUPS[group].label, *name]
-    return ", ".join([physics_label(", ".join(words), any_lattice(extents)), *options])
+    return ", ".join([pictures.physics_label(", ".join(words), any_lattice(extents)), *options])
 
 
 ROW = 2.1
@@ -193,11 +184,14 @@ def plot_history(
         for history in histories:
             check_history(history, skip)
     labels = dict.fromkeys(h.label for _, histories in quantities for h in histories)
-    looks = {label: look(i) for i, label in enumerate(labels)}
+    looks = {label: pictures.look(i) for i, label in enumerate(labels)}
     rows = len(quantities)
     columns = 2 if len(looks) > FEW_RUNS else 1
     lines = -(-len(looks) // columns) if len(looks) <= MOST_MEANS else 0
-    size = (WIDTH, 0.6 + rows * (ROW + LINE * lines) + LINE * (1.5 + len(looks) / 2))
+    size = (
+        pictures.WIDTH,
+        0.6 + rows * (ROW + pictures.LINE * lines) + pictures.LINE * (1.5 + len(looks) / 2),
+    )
     with figure_file(path, size) as figure:
         panels = figure.subplots(rows, 2, squeeze=False, sharey="row", width_ratios=(4, 1))
         shaded = False
@@ -223,13 +217,16 @@ def plot_history(
         if columns > 1 and lines:
             key.append((line([], [], linestyle="none"), r"mean, $\tau_\mathrm{int}$ in updates"))
         if len(looks) == 1:
-            add_heading(figure, panels[0, 0], key, title=next(iter(looks)), columns=len(key))
+            pictures.add_heading(
+                figure, panels[0, 0], key, title=next(iter(looks)), columns=len(key)
+            )
         else:
             names = [
-                (line([], [], **mean_line(look)), typeset(name)) for name, look in looks.items()
+                (line([], [], **mean_line(look)), pictures.typeset(name))
+                for name, look in looks.items()
             ]
-            entries = side_by_side(names, key) if len(looks) <= FEW_RUNS else names + key
-            add_heading(figure, panels[0, 0], entries, columns=2)
+            entries = pictures.side_by_side(names, key) if len(looks) <= FEW_RUNS else names + key
+            pictures.add_heading(figure, panels[0, 0], entries, columns=2)
 
 
 class ScanPlot(Plot):
@@ -273,7 +270,7 @@ def draw_scan(table: Path, figure: Path) -> None:
     for lattice, values in product(lattices, kinds):
         pairs = [*zip(options, values, strict=True)]
         unusual = [x.drawn(value) for x, value in pairs if value != x.usual]
-        label = ", ".join([physics_label(group, Lattice.parse(lattice)), *unusual])
+        label = ", ".join([pictures.physics_label(group, Lattice.parse(lattice)), *unusual])
         ensembles.append((label, {"lattice": lattice} | {x.name: value for x, value in pairs}))
     drawn = [
         (

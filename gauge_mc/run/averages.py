@@ -13,15 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis.timeseries import (
-    Estimate,
-    caution_growth,
-    caution_skip,
-    caution_slower,
-    estimate,
-    growth,
-    transient_end,
-)
+from gauge_mc.analysis import timeseries
 from gauge_mc.domain.device_pool import EnergyUse
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
@@ -58,14 +50,14 @@ MOST_COMPARED = 6
 """Number of chains that are compared with those from other starts beside averages over all."""
 
 
-def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
+def run_averages(run: Run, parameters: Parameters) -> dict[str, timeseries.Estimate]:
     """Return the averages of the observables that a run has measured so far."""
     return {name: average for name, average, *_ in _averages(_measured([run], parameters))}
 
 
 @documented
 @dataclass(frozen=True, repr=False)
-class Average(Estimate):
+class Average(timeseries.Estimate):
     """An average with its error as text."""
 
     text: str = result_field("Value with its error in brackets, such as ``0.6019(7)``.", "")
@@ -74,7 +66,7 @@ class Average(Estimate):
     )
 
     @classmethod
-    def of(cls, average: Estimate, updates: int | None) -> Average:
+    def of(cls, average: timeseries.Estimate, updates: int | None) -> Average:
         """Return an estimate with its text."""
         return cls(**asdict(average), text=str(average), updates=updates)
 
@@ -124,14 +116,14 @@ def averages_table(
     worst = min(short, key=lambda x: x.samples / x.tau_int, default=None)
     early = max(last for *_, last, _ in averages)
     slow = max(((factor, name) for name, *_, factor in averages), default=(1.0, ""))
-    cautions = [*(worst.length_cautions if worst else ()), *caution_skip(early)]
+    cautions = [*(worst.length_cautions if worst else ()), *timeseries.caution_skip(early)]
     compared = [compared_starts(run.path) for run in runs[:MOST_COMPARED]]
     if not early:
-        cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
+        cautions += timeseries.caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
         largest = max(tau_exp or 0, *(x.tau_int * every for _, x, every, *_ in averages))
         for name, mode, every in _slow_modes(measured):
             tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
-            cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
+            cautions += timeseries.caution_slower(mode, every, largest, name, _remedy(str(tau)))
     agreements = {x.both: x for x in compared if x}.values()
     cautions += [a.sentence for a in agreements if a.agree is False]
     notes = [a.sentence for a in agreements if a.agree is not False]
@@ -159,7 +151,9 @@ def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measureme
             yield item, paths, tables
 
 
-def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Estimate, int]]:
+def _slow_modes(
+    measured: Iterable[MeasurementTables],
+) -> Iterator[tuple[str, timeseries.Estimate, int]]:
     """Yield the name, the average and the updates between measurements of every slow mode.
 
     Modes of a single measurement are left out, since nothing is known of their tau_int.
@@ -169,14 +163,14 @@ def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Es
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
-                mode = estimate(*(s[name] for s in series))
+                mode = timeseries.estimate(*(s[name] for s in series))
                 if math.isfinite(mode.tau_int):
                     yield name, mode, item.every
 
 
 def _averages(
     measured: Iterable[MeasurementTables], tau_exp: float | None = None
-) -> Iterator[tuple[str, Estimate, int, int, float]]:
+) -> Iterator[tuple[str, timeseries.Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 
     The last two elements are the last update before which the chain seems not to have thermalised,
@@ -191,10 +185,10 @@ def _averages(
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(s) for s in series):
-                average = estimate(*(s for s in series if len(s)), tau_exp=tail)
+                average = timeseries.estimate(*(s for s in series if len(s)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
-                early = max(transient_end(table[SWEEP], x) for table, x in both)
-                grown = max(growth(s, tail) for s in series)
+                early = max(timeseries.transient_end(table[SWEEP], x) for table, x in both)
+                grown = max(timeseries.growth(s, tail) for s in series)
                 yield column.average, average, item.every, early, grown
 
 

@@ -10,18 +10,12 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 
+from gauge_mc import errors
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
 from gauge_mc.configurations.writing import GOOD, OTHER, FileComparison, compare
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
 from gauge_mc.domain.slab import real_type
-from gauge_mc.errors import (
-    DamagedError,
-    GaugeError,
-    StoppedError,
-    UnsupportedError,
-    UsageError,
-)
 from gauge_mc.files.input import Paths, make_folder, paths_of
 from gauge_mc.formats import FORMATS, ConfigurationFolder, writable_formats
 from gauge_mc.progress import Progress
@@ -130,7 +124,7 @@ def convert_all(
         If there are no configurations in a folder, or the folder cannot be made.
     """
     if not FORMATS[format].suffix:
-        raise UsageError(
+        raise errors.UsageError(
             f"{FORMATS[format].title} files can be read but not written: choose "
             f"{in_words(writable_formats(), 'or')}."
         )
@@ -140,9 +134,9 @@ def convert_all(
     console = Console(stderr=True, quiet=not progress)
     targets = _targets(_files_of(paths_of(sources), console), Path(folder), format)
     if os.path.lexists(folder) and not Path(folder).is_dir():
-        raise UsageError(f"{folder} is no folder; choose another --output.")
+        raise errors.UsageError(f"{folder} is no folder; choose another --output.")
     if Path(folder).is_dir() and Path(folder).samefile("/"):
-        raise UsageError(f"{folder} is the root of all folders; name a folder in it.")
+        raise errors.UsageError(f"{folder} is the root of all folders; name a folder in it.")
     make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
@@ -178,10 +172,10 @@ def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
             if folder.passed_over:
                 console.print(folder.passed_over, soft_wrap=True)
         if not inside:
-            raise GaugeError(f"There are no configurations in {path}; name another folder.")
+            raise errors.GaugeError(f"There are no configurations in {path}; name another folder.")
         files += inside
     if not files:
-        raise UsageError("There is nothing to convert; name at least one configuration.")
+        raise errors.UsageError("There is nothing to convert; name at least one configuration.")
     return files
 
 
@@ -193,7 +187,7 @@ def _targets(sources: Sequence[Path], folder: Path, format: str) -> dict[Path, P
         stem = source.stem if source.suffix in suffixes else source.name
         target = folder / f"{stem}{FORMATS[format].suffix}"
         if target in paths:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{paths[target]} and {source} would both become {target}; convert them "
                 "separately, each with another --output."
             )
@@ -219,9 +213,9 @@ class _FileConversions:
         try:
             with host_threads(self.threads):
                 return self._converted(source, target)
-        except StoppedError:
+        except errors.StoppedError:
             raise
-        except GaugeError as error:
+        except errors.GaugeError as error:
             return _failed(source, target, error, getattr(error, "comparison", None))
         finally:
             self.shown.end(source)
@@ -241,7 +235,7 @@ class _FileConversions:
             existing = self._compared(configuration, target, width)
             if existing.verdict == GOOD:
                 return result(THERE, existing)
-            error = UsageError(
+            error = errors.UsageError(
                 f"{target} already exists and is not what {source} becomes "
                 f"({existing.difference}); remove it, or choose another --output."
             )
@@ -256,7 +250,7 @@ class _FileConversions:
         """Compare a file that is already there with the source in the wanted form."""
         try:
             configuration = open_configuration(target)
-        except (DamagedError, UnsupportedError) as error:
+        except (errors.DamagedError, errors.UnsupportedError) as error:
             return FileComparison.of(error)
         have = configuration.header
         if (have.format, have.precision) != (self.format, precision):
@@ -272,11 +266,11 @@ class _FileConversions:
 
     def _refuse_stopped(self) -> None:
         if self.stop.is_set():
-            raise StoppedError("The conversion was stopped; the same command continues it.")
+            raise errors.StoppedError("The conversion was stopped; the same command continues it.")
 
 
 def _failed(
-    source: Path, target: Path, error: GaugeError, comparison: FileComparison | None = None
+    source: Path, target: Path, error: errors.GaugeError, comparison: FileComparison | None = None
 ) -> Conversion:
     """Return the result for a file that could not be converted; the sentence names the source."""
     words = str(error) if str(source) in str(error) else f"{source}: {error}"

@@ -8,15 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.configurations import writing
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.reading import unwrapped as unwrapped
-from gauge_mc.configurations.writing import (
-    DAMAGED,
-    GOOD,
-    FileComparison,
-    compare,
-    convert_configuration,
-)
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
@@ -63,7 +57,7 @@ class WrittenWronglyError(GaugeError):
             f"{out} was written, but what is read back is not {source} ({difference}), so that it "
             "was removed; check the disk and the memory of this machine, and convert it again."
         )
-        self.comparison = FileComparison(DAMAGED, difference)
+        self.comparison = writing.FileComparison(writing.DAMAGED, difference)
 
 
 @checks_types
@@ -139,13 +133,13 @@ def written_precision(source: Configuration, format: str, precision: str | None)
 
 def write_converted(
     source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
-) -> tuple[Configuration, FileComparison | None]:
+) -> tuple[Configuration, writing.FileComparison | None]:
     """Write a configuration, and compare it with the source if wanted; see `convert`."""
-    target = convert_configuration(source, out, precision, format, wrap)
+    target = writing.convert_configuration(source, out, precision, format, wrap)
     if not verify:
         return target, None
-    comparison = compare(source, target)
-    if comparison.verdict != GOOD:
+    comparison = writing.compare(source, target)
+    if comparison.verdict != writing.GOOD:
         out.unlink()
         raise WrittenWronglyError(out, source.path, comparison.difference)
     return target, comparison

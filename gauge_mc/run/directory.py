@@ -25,18 +25,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gauge_mc import __version__
+from gauge_mc import __version__, errors
 from gauge_mc.actions import couplings
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.errors import (
-    DamagedError,
-    GaugeError,
-    MissingFileError,
-    UnknownNameError,
-    UnreadableError,
-    UsageError,
-    not_written,
-)
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_toml, typed
@@ -186,9 +177,9 @@ class Run:
             if missing := parameters.values().keys() - values.keys() - LATER:
                 raise ValueError(f"no key {min(missing)}")
             return parameters, sessions
-        except UnreadableError:
+        except errors.UnreadableError:
             raise
-        except (ValueError, TypeError, GaugeError) as error:
+        except (ValueError, TypeError, errors.GaugeError) as error:
             raise unusable(self.toml, error) from error
 
     def write(self, parameters: Parameters, sessions: list[SessionRecord]) -> None:
@@ -260,7 +251,9 @@ class Run:
             parent for parent in (self.path, *self.path.absolute().parents) if parent.exists()
         )
         if not os.access(ancestor, os.W_OK | os.X_OK):
-            raise not_written(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+            raise errors.not_written(
+                self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            )
 
 
 def locked_or_removed(path: Path, created: Iterable[Path]) -> RunLock:
@@ -278,11 +271,11 @@ def refuse_other_content(
     """Refuse a path at which there is something else than a run or a scan."""
     folder = toml.parent
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file; choose another --output.")
+        raise errors.UsageError(f"{folder} is a file; choose another --output.")
     if folder.is_dir() and not toml.is_file():
         names = {item.name for item in folder.iterdir() if not item.name.startswith(".")}
         if names - content or has_work():
-            raise UsageError(
+            raise errors.UsageError(
                 f"{folder} is not empty and has no {toml.name}; choose another --output."
             )
 
@@ -292,23 +285,23 @@ def _of_run(name: str) -> bool:
     return name in ("run.toml", "thinned.toml") or name.endswith(".csv")
 
 
-def unusable(path: Path, error: Exception) -> GaugeError:
+def unusable(path: Path, error: Exception) -> errors.GaugeError:
     """Return the error for a run.toml or a scan.toml that cannot be understood.
 
     It may be intact if it names something that a package declares which is not installed.
     """
     reason = " ".join(str(error).split()).rstrip(".")
-    if isinstance(error, UnknownNameError):
-        return GaugeError(
+    if isinstance(error, errors.UnknownNameError):
+        return errors.GaugeError(
             f"{path} names what is not known here: {reason}; install the package that declares it, "
             "or restore the file from a copy if it is damaged."
         )
-    return DamagedError(f"{path} is damaged: {reason}.")
+    return errors.DamagedError(f"{path} is damaged: {reason}.")
 
 
-def ambiguous(number: int, first: Path, second: Path) -> DamagedError:
+def ambiguous(number: int, first: Path, second: Path) -> errors.DamagedError:
     """Return the error for two configuration files of a run with the same number."""
-    return DamagedError(
+    return errors.DamagedError(
         f"{first} and {second} both have the number {number}, which must identify a configuration; "
         "move one of them out of the run."
     )
@@ -319,7 +312,7 @@ def is_of_no_run(folder: Path) -> bool:
     return not Run(folder).exists() and not any(folder.glob("*.csv"))
 
 
-def missing_run(path: Path) -> MissingFileError:
+def missing_run(path: Path) -> errors.MissingFileError:
     """Return the error for a path that is not a run directory, with what is there instead."""
     inside = sorted(path.glob("*/run.toml")) if path.is_dir() else []
     words = f"in {path}: it has no run.toml."
@@ -336,7 +329,7 @@ def missing_run(path: Path) -> MissingFileError:
     elif files := ConfigurationFolder.of(path).files:
         count = counted(len(files), "configuration")
         words = f"in {path}, but {count}; name one, as in {files[0]}."
-    return MissingFileError(f"There is no run {words}")
+    return errors.MissingFileError(f"There is no run {words}")
 
 
 def run_of(folder: Path) -> Path:
@@ -349,7 +342,7 @@ def newest_run(root: Path = RUNS) -> Run:
     """Return the newest run in a folder; see `newness`."""
     runs = [path.parent for path in root.glob("*/run.toml")]
     if not runs:
-        raise UsageError(f"There are no runs in {root}; name one.")
+        raise errors.UsageError(f"There are no runs in {root}; name one.")
     return Run(max(runs, key=newness))
 
 
@@ -398,7 +391,7 @@ def only_newest_run(root: Path = RUNS) -> Run:
     newest = newest_run(root)
     chains = chains_of(newest.path)
     if len(chains) > 1:
-        raise UsageError(
+        raise errors.UsageError(
             f"The newest run in {root} is one of {len(chains)} chains, {chains[0]} to "
             f"{chains[-1]}; name one."
         )
@@ -415,7 +408,7 @@ def known_parameters(folder: Path) -> Parameters | None:
     """Return the parameters of a run that has begun; None if there is none, or it is damaged."""
     try:
         return Run(folder).read()[0] if Run(folder).begun() else None
-    except GaugeError:
+    except errors.GaugeError:
         return None
 
 

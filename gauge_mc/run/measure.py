@@ -35,6 +35,7 @@ from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run import measurement_table, regenerate
 from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, only_newest_run, run_of
@@ -42,24 +43,6 @@ from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.display import AT_FIRST, announced_compilation
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, command_line, logged_session
-from gauge_mc.run.measurement_table import (
-    Ensemble,
-    MeasurementTask,
-    ensemble_of,
-    find_ensemble,
-    measured_by_others,
-    measuring,
-    put_aside,
-    refuse_kind,
-    rows_of_others,
-)
-from gauge_mc.run.regenerate import (
-    Regeneration,
-    StoredChain,
-    Updates,
-    update_numbers,
-    updates_shown,
-)
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 
@@ -96,7 +79,7 @@ def measure(
     devices: str | None = None,
     threads: int | None = None,
     split: bool = False,
-    at: Updates | None = None,
+    at: regenerate.Updates | None = None,
     every_config: int = 1,
     skip: int = 0,
     again: bool = False,
@@ -163,7 +146,7 @@ def measure(
     """
     kind = LinkKind(lattice, group)
     if isinstance(target, Field):
-        refuse_kind(kind, number, "A field")
+        measurement_table.refuse_kind(kind, number, "A field")
         definition = OBSERVABLES[observable] if isinstance(observable, str) else observable
         quantity = observable_of(definition, target.lattice, **options)
         records = quantity.measurer(target)(target)
@@ -177,13 +160,13 @@ def measure(
     console = Console(quiet=not progress)
     plan = _ObservablePlan(observable, options, precision, place, split, console, again=again)
     if at is not None:
-        refuse_kind(kind, number, "A run")
+        measurement_table.refuse_kind(kind, number, "A run")
         if (every_config, skip) != (1, 0):
             raise UsageError(
                 "--every and --skip choose stored configurations, and --at updates; leave out one."
             )
-        return _measure_again(paths, update_numbers(at), plan, output)
-    ensemble = find_ensemble(paths, kind, number)
+        return _measure_again(paths, regenerate.update_numbers(at), plan, output)
+    ensemble = measurement_table.find_ensemble(paths, kind, number)
     selection = ensemble.chosen(every_config, skip)
     return plan.carry_out(selection, Path(output) if output else None)
 
@@ -206,7 +189,7 @@ class _ObservablePlan:
             words = in_words(REALS, "or")
             raise UsageError(f"There is no precision '{self.precision}'; choose {words}.")
 
-    def wanted(self, ensemble: Ensemble) -> Observable:
+    def wanted(self, ensemble: measurement_table.Ensemble) -> Observable:
         """Return the observable for an ensemble."""
         lattice, kind = ensemble.lattice, self.observable
         kind = OBSERVABLES[kind] if isinstance(kind, str) else kind
@@ -228,7 +211,7 @@ class _ObservablePlan:
             return [partial(open_device_group, *self.place, lattice=lattice, **options)]
         return [device.open for device in choose_devices(*self.place, **options)]
 
-    def carry_out(self, ensemble: Ensemble, path: Path | None) -> TableData:
+    def carry_out(self, ensemble: measurement_table.Ensemble, path: Path | None) -> TableData:
         """Measure on the configurations that the table lacks, and return the table."""
         observable, console = self.wanted(ensemble), self.console
         path = path or ensemble.table(observable.name)
@@ -237,7 +220,7 @@ class _ObservablePlan:
         with device_pool(openers) as pool, announced_compilation(console):
             if not observable.records:
                 observable = _prepared(observable, ensemble, width, pool)
-            with measuring(ensemble, observable, path, width, self.again) as work:
+            with measurement_table.measuring(ensemble, observable, path, width, self.again) as work:
                 lines = opening(work, pool.name, self.place.hint())
                 console.print(*lines, sep="\n", soft_wrap=True)
                 if work.left and observable.takes_memory:
@@ -262,7 +245,7 @@ class _ObservablePlan:
                             shown.update(n, f"{name}, {n} of {total}", name)
         return read_table(path)
 
-    def memory(self, ensemble: Ensemble) -> MemoryForecast:
+    def memory(self, ensemble: measurement_table.Ensemble) -> MemoryForecast:
         """Return the memory that the measurement takes on the devices."""
         observable, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
         if not observable.takes_memory:
@@ -279,7 +262,7 @@ class _ObservablePlan:
             return self._memory_on(pool, observable, ensemble)
 
     def _memory_on(
-        self, pool: DevicePool, observable: Observable, ensemble: Ensemble
+        self, pool: DevicePool, observable: Observable, ensemble: measurement_table.Ensemble
     ) -> MemoryForecast:
         width = self.precision or ensemble.precision
         return memory_of(observable, ensemble.lattice, ensemble.group, width, pool)
@@ -306,7 +289,9 @@ def measurement_memory(
     _check_order(target, observable)
     place, console = Place(devices, backend, threads), Console(quiet=True)
     plan = _ObservablePlan(observable, options, precision, place, split, console)
-    return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group), number))
+    return plan.memory(
+        measurement_table.find_ensemble(paths_of(target), LinkKind(lattice, group), number)
+    )
 
 
 def _measure_again(
@@ -314,15 +299,15 @@ def _measure_again(
 ) -> TableData:
     """Measure after some updates; what the run has not stored is made, and not kept either."""
     run = _run_of(paths)
-    chain = StoredChain.of(run)
+    chain = regenerate.StoredChain.of(run)
     chain.refuse_later(numbers)
-    ensemble = ensemble_of(run, chain.parameters, {})
+    ensemble = measurement_table.ensemble_of(run, chain.parameters, {})
     observable = plan.wanted(ensemble)
     path = Path(output) if output else ensemble.table_again(observable.name)
-    if plan.again and (backup := put_aside(path, observable)):
+    if plan.again and (backup := measurement_table.put_aside(path, observable)):
         plan.console.print(KEPT.format(backup), soft_wrap=True)
     measured = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
-    foreign = len(measured_by_others(path, observable)) if measured else 0
+    foreign = len(measurement_table.measured_by_others(path, observable)) if measured else 0
     for line in of_others(path, observable.name, foreign, len(measured)):
         plan.console.print(line, soft_wrap=True)
     remaining = [number for number in numbers if number not in measured]
@@ -337,16 +322,16 @@ def _measure_again(
     with (
         TemporaryDirectory() as folder,
         closing(open_device_group(*plan.place, lattice=chain.parameters.lattice)) as group,
-        updates_shown(plan.console, chain.work(lacking)) as advance,
+        regenerate.updates_shown(plan.console, chain.work(lacking)) as advance,
     ):
         facts = {"devices": group.name, "configurations": len(remaining)}
-        making = Regeneration(chain, group, advance)
+        making = regenerate.Regeneration(chain, group, advance)
         if lacking:
             making.compare_first()
         logs = _logs(run.path) if remaining else []
         with logged_session(logs, observable=observable.name, table=path.name, **facts):
             for files in making.files(remaining, Path(folder), defaults.FORMAT, TOGETHER, stored):
-                silent.carry_out(ensemble_of(run, chain.parameters, files), path)
+                silent.carry_out(measurement_table.ensemble_of(run, chain.parameters, files), path)
     return read_table(path)
 
 
@@ -364,9 +349,9 @@ def default_table(
 ) -> Path:
     """Return the table that `measure` writes by default."""
     if not again:
-        return find_ensemble(paths, kind, number).table(observable)
+        return measurement_table.find_ensemble(paths, kind, number).table(observable)
     run = _run_of(paths)
-    return ensemble_of(run, run.read()[0], {}).table_again(observable)
+    return measurement_table.ensemble_of(run, run.read()[0], {}).table_again(observable)
 
 
 def _run_of(paths: Sequence[Path]) -> Run:
@@ -386,7 +371,7 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
 
 
 def _prepared(
-    observable: Observable, ensemble: Ensemble, precision: str, pool: DevicePool
+    observable: Observable, ensemble: measurement_table.Ensemble, precision: str, pool: DevicePool
 ) -> Observable:
     """Return the observable after a look at the first configuration."""
 
@@ -421,7 +406,7 @@ class TableReport:
         """Return the report on a table that `measure` has written, with further cautions."""
         averages = _averages(table)
         cautions = [*_cautions(table, averages), *further]
-        rows = rows_of_others(path, table)
+        rows = measurement_table.rows_of_others(path, table)
         return cls(str(path), len(table), table.header, averages, cautions, rows)
 
 
@@ -463,7 +448,7 @@ KEPT = "The table of before is kept as {}."
 """Line shown if all configurations are measured again."""
 
 
-def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
+def opening(work: measurement_table.MeasurementTask, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
     fields = ensemble.measured_lattice
@@ -481,7 +466,7 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
         "to be those of these files"
     )
     details = "; ".join(f"{key}: {value}" for key, value in header.items() if key not in omitted)
-    measured = measured_by_others(work.table.path, work.observable)
+    measured = measurement_table.measured_by_others(work.table.path, work.observable)
     repeated = of_others(work.table.path, work.observable.name, len(measured), len(work.done))
     backup = KEPT.format(work.kept) if work.kept else ""
     over = ensemble.passed_over
@@ -501,7 +486,7 @@ def of_others(path: Path, observable: str, foreign: int, total: int) -> list[str
     return [sentence] * bool(foreign)
 
 
-def warnings_of(work: MeasurementTask) -> list[str]:
+def warnings_of(work: measurement_table.MeasurementTask) -> list[str]:
     """Return the warnings in the headers of the configurations to be measured."""
     remaining, ensemble = {*work.left}, work.ensemble
     files = [path for number, path in ensemble.files.items() if number in remaining]

@@ -31,18 +31,9 @@ from gauge_mc.files.atomic import write_file
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_json, parse_toml, typed
 from gauge_mc.options import Option
+from gauge_mc.run import directory
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import (
-    RUNS,
-    Run,
-    chains_of,
-    is_of_no_run,
-    newness,
-    refuse_other_content,
-    run_of,
-    unusable,
-)
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
@@ -62,7 +53,7 @@ class Member:
     """Parameters of the run."""
     chain: int
     """Number of the chain at its point, from 1."""
-    run: Run
+    run: directory.Run
     """Run directory."""
 
     @property
@@ -197,9 +188,9 @@ class Scan:
                 result.append(Member(parameters, chain, run))
         return result
 
-    def _run(self, point: Point, chain: int) -> Run:
+    def _run(self, point: Point, chain: int) -> directory.Run:
         words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point).items())
-        return Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
+        return directory.Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
 
     def _own(self, point: Point) -> dict[Option, float]:
         """Return the options of an action, and the numbers of things, that names of runs state.
@@ -313,7 +304,7 @@ class Scan:
         except UnreadableError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, GaugeError) as error:
-            raise unusable(empty.toml, error) from error
+            raise directory.unusable(empty.toml, error) from error
 
     def write(self) -> None:
         """Write scan.toml, which appears complete or not at all."""
@@ -326,7 +317,7 @@ class Scan:
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a scan."""
         # A process that was killed may have left temporary files, which are hidden.
-        refuse_other_content(self.toml, {self.lock.name})
+        directory.refuse_other_content(self.toml, {self.lock.name})
 
     def make(self) -> list[Path]:
         """Create the directory if necessary; return it and its parents if they did not exist.
@@ -379,7 +370,7 @@ def default_path(parameters: Parameters, numbers: Mapping[str, Sequence[Any]]) -
         if len(values) > 1 or (option.usual is not None and values not in ([], [option.usual])):
             words.append(_span(option, values))
     place = "".join(f"_{word}" for word in words)
-    return RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', place, 1)}"
+    return directory.RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', place, 1)}"
 
 
 def _span(option: Option, values: Sequence[float]) -> str:
@@ -390,18 +381,22 @@ def _span(option: Option, values: Sequence[float]) -> str:
 
 def newest_scan() -> Scan:
     """Return the newest scan in ``runs/``; see `newness`."""
-    scans = [path.parent for path in RUNS.glob("*/scan.toml")]
+    scans = [path.parent for path in directory.RUNS.glob("*/scan.toml")]
     if not scans:
-        raise UsageError(f"There are no scans in {RUNS}; name one.")
-    return Scan.read(max(scans, key=newness))
+        raise UsageError(f"There are no scans in {directory.RUNS}; name one.")
+    return Scan.read(max(scans, key=directory.newness))
 
 
 def newest_run_or_scan() -> Path:
     """Return the directory of the newest run or scan in ``runs/``; see `newness`."""
-    folders = [path.parent for name in ("run.toml", "scan.toml") for path in RUNS.glob(f"*/{name}")]
+    folders = [
+        path.parent
+        for name in ("run.toml", "scan.toml")
+        for path in directory.RUNS.glob(f"*/{name}")
+    ]
     if not folders:
-        raise UsageError(f"There are no runs and no scans in {RUNS}; name one.")
-    return max(folders, key=newness)
+        raise UsageError(f"There are no runs and no scans in {directory.RUNS}; name one.")
+    return max(folders, key=directory.newness)
 
 
 def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
@@ -409,7 +404,7 @@ def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
 
     If the newest run is one of several chains of an ensemble, all of them are returned.
     """
-    return [*named] if named else chains_of(newest_run_or_scan())
+    return [*named] if named else directory.chains_of(newest_run_or_scan())
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
@@ -425,13 +420,13 @@ def runs_of(paths: Sequence[Path]) -> list[Path]:
                 raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
             runs += begun
         else:
-            runs += runs_in(path) or [run_of(path)]
+            runs += runs_in(path) or [directory.run_of(path)]
     return runs
 
 
 def runs_in(folder: Path) -> list[Path]:
     """Return the runs in a folder that is itself no run and has no tables, chain 2 before 10."""
-    if not folder.is_dir() or not is_of_no_run(folder):
+    if not folder.is_dir() or not directory.is_of_no_run(folder):
         return []
     return sorted((path.parent for path in folder.glob("*/run.toml")), key=_natural_order)
 

@@ -31,15 +31,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
-from gauge_mc.devices import Buffer
-from gauge_mc.devices.base import (
-    Device,
-    Launch,
-    LoadedKernel,
-    Registers,
-    StreamedDevice,
-    ThreadedDevice,
-)
+from gauge_mc.devices import Buffer, base
 from gauge_mc.devices.cache import cache_folder, keep, kept
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.domain.halo import SliceRange
@@ -134,7 +126,7 @@ class Planner:
 
     def __init__(self, slab: Slab, kernel: Kernel, variant: Variant, blocks: bool) -> None:
         device = slab.device
-        assert isinstance(device, ThreadedDevice)
+        assert isinstance(device, base.ThreadedDevice)
         self._device = device
         layout, identity = slab.layout, device.identity()
         lattices = f"{layout.replicas} x {layout.lattice}"
@@ -222,7 +214,7 @@ class Planner:
 def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
     """Return the wavefronts that may be fastest: the best ones for the caches, and none."""
     device = slab.device
-    assert isinstance(device, ThreadedDevice)
+    assert isinstance(device, base.ThreadedDevice)
     caches = device.cache_bytes, device.cache_bytes // 2, device.own_cache_bytes
     # If the caches hold the whole slab, no order of work makes it faster.
     fits = 2 * slab.slice_bytes * slab.layout.slices <= device.own_cache_bytes
@@ -250,13 +242,13 @@ class _LatticePlans:
         self.plans: dict[str, Plan] = {}
 
     @classmethod
-    def of(cls, device: ThreadedDevice, shape: str) -> _LatticePlans:
+    def of(cls, device: base.ThreadedDevice, shape: str) -> _LatticePlans:
         shapes = _KNOWN.setdefault(device, {})
         threads = device.threads if device.threads_are_fixed or device.threads == 1 else None
         return shapes.setdefault(shape, cls(threads))
 
 
-_KNOWN: WeakKeyDictionary[Device, dict[str, _LatticePlans]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[base.Device, dict[str, _LatticePlans]] = WeakKeyDictionary()
 
 
 def _interruptions() -> int:
@@ -352,7 +344,7 @@ class Sweep:
         ]
         self._posts = self._posts_of(field, exchange)
 
-    def _posts_of(self, field: Field, exchange: Exchange) -> list[Iterable[Launch]]:
+    def _posts_of(self, field: Field, exchange: Exchange) -> list[Iterable[base.Launch]]:
         """Return for each slab the calls that post its sends, one per stage of a sweep."""
         halo = self._halo
         if halo is None:
@@ -373,7 +365,7 @@ class Sweep:
         if self._whole:  # an action with smaller loops leaves the outer slices of the halos behind
             self._halo.post(self._whole)
             self._halo.wait()
-        calls: list[Iterable[Launch]] = []
+        calls: list[Iterable[base.Launch]] = []
         for slab, posts in zip(self._slabs, self._posts, strict=True):
             calls += slab.calls(sweeps, first_step, cycle(posts))
         # All slabs carry out a stage before the next one. This loop must be fast on the host.
@@ -381,7 +373,7 @@ class Sweep:
             for call in stage:
                 call()
 
-    def registers(self) -> Registers | None:
+    def registers(self) -> base.Registers | None:
         """Return the register usage of the function that runs a sweep; None on a CPU."""
         return self._slabs[0].registers(alone=self._halo is None)
 
@@ -416,7 +408,7 @@ class SlabSweep:
     ) -> None:
         self.stages = stages
         self._device = slab.device
-        self._kernel: LoadedKernel = slab.kernel(kernel, *choices)
+        self._kernel: base.LoadedKernel = slab.kernel(kernel, *choices)
         variant = slab.variant(*choices)
         parts = {"halo": "HaloTargets", "action": "ACTION::Coefficients"}
         filled = {
@@ -432,10 +424,10 @@ class SlabSweep:
 
         self._planner: Planner | None = None
         device = slab.device
-        if action is not None and isinstance(device, ThreadedDevice) and device.synchronous:
+        if action is not None and isinstance(device, base.ThreadedDevice) and device.synchronous:
             self._planner = Planner(slab, kernel, variant, allows_wavefronts(action))
             self._steps_with = cache(lambda wave: steps(order_alone(slab, action, wave)))
-        self._calls: dict[int, Launch] = {}
+        self._calls: dict[int, base.Launch] = {}
         self._main = steps(work for stage in stages for work in stage.main)
         self._side = steps(work for stage in stages for work in stage.side)
 
@@ -455,8 +447,8 @@ class SlabSweep:
         self._planner.run(sweeps, carry_out)
 
     def calls(
-        self, sweeps: int, first_step: int | None, posts: Iterable[Launch]
-    ) -> list[Iterable[Launch]]:
+        self, sweeps: int, first_step: int | None, posts: Iterable[base.Launch]
+    ) -> list[Iterable[base.Launch]]:
         """Return sequences of calls, of which every stage makes one each.
 
         They are the main work, the posts, and the side work if there is any.
@@ -467,10 +459,10 @@ class SlabSweep:
             return [main, posts]
         lengths = [len(stage.side) for stage in self.stages]
         side = self._kernel.launches(self._side.repeated(sweeps, first_step), lengths, side=True)
-        device = cast(StreamedDevice, self._device)
+        device = cast(base.StreamedDevice, self._device)
         return [repeat(device.fork), main, posts, side, repeat(device.join)]
 
-    def registers(self, alone: bool) -> Registers | None:
+    def registers(self, alone: bool) -> base.Registers | None:
         """Return the register usage of a sweep; `alone` means that there is only one slab."""
         return self._kernel.registers(self._main.repeated(1, None) if alone else None)
 

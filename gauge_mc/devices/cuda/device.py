@@ -18,16 +18,9 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
+from gauge_mc.devices.cuda import graphs
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
-from gauge_mc.devices.cuda.graphs import (
-    CUDA_NAMES,
-    EARLY_CAPABILITY,
-    EARLY_NAMES,
-    EarlyStarts,
-    GraphFunctions,
-    RecordedLaunches,
-)
 from gauge_mc.devices.cuda.kernel import (
     WARP,
     Bounds,
@@ -239,12 +232,12 @@ class CudaDevice:
         return usable_compiler()
 
     @staticmethod
-    def _graph_functions() -> GraphFunctions | None:
-        return GraphFunctions.of(driver_library(), CUDA_NAMES)
+    def _graph_functions() -> graphs.GraphFunctions | None:
+        return graphs.GraphFunctions.of(driver_library(), graphs.CUDA_NAMES)
 
-    def _early_starts(self) -> EarlyStarts | None:
-        able = self._device.compute_capability() >= EARLY_CAPABILITY
-        return EarlyStarts.of(driver_library(), EARLY_NAMES) if able else None
+    def _early_starts(self) -> graphs.EarlyStarts | None:
+        able = self._device.compute_capability() >= graphs.EARLY_CAPABILITY
+        return graphs.EarlyStarts.of(driver_library(), graphs.EARLY_NAMES) if able else None
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
@@ -403,7 +396,7 @@ class CudaDevice:
     def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
         """Return a call that repeats launches; see `Device.recorded`."""
         functions, early = self._graph_functions(), self._early_starts()
-        return RecordedLaunches(launches, self, others, self._driver.Error, functions, early)
+        return graphs.RecordedLaunches(launches, self, others, self._driver.Error, functions, early)
 
     def wait(self, event: Event) -> None:
         """Delay all later work until an event of this or another GPU has been reached."""

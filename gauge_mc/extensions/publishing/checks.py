@@ -15,17 +15,7 @@ from pathlib import Path
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import DamagedError, GaugeError, UsageError
-from gauge_mc.extensions.publishing.record import (
-    CHAIN,
-    CONFIGURATIONS,
-    CRATE,
-    KERNELS,
-    MOST_BYTES,
-    other_sources,
-    published_files,
-    read_configurations,
-    sha256,
-)
+from gauge_mc.extensions.publishing import record
 from gauge_mc.files.input import is_missing, read_text
 from gauge_mc.inspection.verify import Check, CheckedFolder, refused
 from gauge_mc.progress import duration
@@ -54,26 +44,26 @@ class PublicationFolder(CheckedFolder):
 
     def holds(self, folder: Path) -> bool:
         """Return whether a folder is a published run."""
-        return (folder / CRATE).is_file() and (folder / CHAIN).is_file()
+        return (folder / record.CRATE).is_file() and (folder / record.CHAIN).is_file()
 
     def checks(self, folder: Path, regenerate: int, longest: float | None) -> list[Check]:
         """Return the checks of a published run; see `CheckedFolder.checks`."""
         if regenerate < 0:
             raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
         try:
-            files = published_files(folder)
+            files = record.published_files(folder)
         except GaugeError as error:
-            return [Check(folder / CRATE, partial(refused, error))]
+            return [Check(folder / record.CRATE, partial(refused, error))]
         checks = [
             Check(folder / name, partial(check_file, folder, name, digest))
             for name, digest in files.items()
         ]
-        checks.append(Check(folder / CHAIN, partial(check_chain, folder)))
-        checks.append(Check(folder / KERNELS, partial(check_kernels, folder)))
+        checks.append(Check(folder / record.CHAIN, partial(check_chain, folder)))
+        checks.append(Check(folder / record.KERNELS, partial(check_kernels, folder)))
         if regenerate:
             limit = LONGEST if longest is None else longest
             again = partial(make_again, folder, regenerate, longest=limit)
-            checks.append(Check(folder / CONFIGURATIONS, again))
+            checks.append(Check(folder / record.CONFIGURATIONS, again))
         return checks
 
 
@@ -87,14 +77,14 @@ def check_file(
     path = folder / name
     if is_missing(path):
         raise DamagedError(f"{path} is missing; get the publication again.")
-    if sha256(path) != digest:
+    if record.sha256(path) != digest:
         raise DamagedError(f"{path} is not the file that was published; get the publication again.")
     return "as published"
 
 
 def check_kernels(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
     """Return whether this version has the sources of the kernels that made the run."""
-    sources = other_sources(folder)
+    sources = record.other_sources(folder)
     if not sources:
         return "the sources of the kernels are those of this version"
     return f"caution: {len(sources)} sources of kernels are others in this version"
@@ -146,7 +136,7 @@ def make_again(
     folder: Path, number: int, advance: Callable[[float], object], longest: float = LONGEST
 ) -> str:
     """Make some configurations again, chosen at random, and compare their links with the list."""
-    chain, rows = published_chain(folder), read_configurations(folder)
+    chain, rows = published_chain(folder), record.read_configurations(folder)
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
     _check_made(folder, chain, rows)
@@ -172,11 +162,11 @@ def make_again(
 def check_chain(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
     """Compare the parameters of a publication with the state of its chain and its list."""
     chain = published_chain(folder)
-    _check_made(folder, chain, read_configurations(folder))
+    _check_made(folder, chain, record.read_configurations(folder))
     if chain.state.sweep > chain.parameters.updates:
         raise DamagedError(
-            f"{folder / CHAIN} has {chain.state.sweep} updates, but the run in {folder} has at "
-            f"most {chain.parameters.updates}; get the publication again."
+            f"{folder / record.CHAIN} has {chain.state.sweep} updates, but the run in {folder} has "
+            f"at most {chain.parameters.updates}; get the publication again."
         )
     return f"after update {chain.state.sweep}, as run.toml and the list of configurations say"
 
@@ -185,16 +175,16 @@ def _check_made(folder: Path, chain: StoredChain, updates: Iterable[int]) -> Non
     """Refuse a list with configurations that the chain has not made."""
     if foreign := [update for update in updates if update not in chain.due]:
         raise DamagedError(
-            f"{folder / CONFIGURATIONS} lists a configuration after update {max(foreign)}, which "
-            f"the run in {folder} has not made; get the publication again."
+            f"{folder / record.CONFIGURATIONS} lists a configuration after update {max(foreign)}, "
+            f"which the run in {folder} has not made; get the publication again."
         )
 
 
 def published_chain(folder: Path) -> StoredChain:
     """Return the chain of a published folder."""
-    path = folder / CHAIN
+    path = folder / record.CHAIN
     try:
-        state = parse_state(read_text(path, MOST_BYTES))
+        state = parse_state(read_text(path, record.MOST_BYTES))
     except (ValueError, TypeError) as error:
         raise DamagedError(f"{path} is damaged: {error}; get the publication again.") from error
     return StoredChain.at(Run(folder), state)

@@ -12,12 +12,6 @@ from pathlib import Path
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.publishing import qcdml, record
-from gauge_mc.extensions.publishing.record import (
-    LICENSE,
-    UNKNOWN,
-    PublishedConfiguration,
-    Publisher,
-)
 from gauge_mc.files.atomic import complete_folder, replacing, write_file
 from gauge_mc.files.input import make_folder, open_regular, read_text
 from gauge_mc.files.structured import parse_json
@@ -56,10 +50,10 @@ def publish(
     folder: str | os.PathLike[str],
     *,
     authors: Sequence[str],
-    institution: str = UNKNOWN,
+    institution: str = record.UNKNOWN,
     title: str = "",
     project: str = "gauge-mc",
-    license: str = LICENSE,
+    license: str = record.LICENSE,
     whole: int = WHOLE,
     progress: Callable[[int, int], object] = lambda x, total: None,
 ) -> PublicationReport:
@@ -127,10 +121,10 @@ def publish(
     files = {update: path for update, path in configs if update <= state.sweep}
     named = title or record.title_of(parameters)
     people = tuple(map(record.Author.parse, authors))
-    publisher = Publisher(people, institution, named, project, license)
+    publisher = record.Publisher(people, institution, named, project, license)
     rows = []
     for number, (update, path) in enumerate(files.items(), 1):
-        rows.append(PublishedConfiguration.of(source, update, path))
+        rows.append(record.PublishedConfiguration.of(source, update, path))
         progress(number, len(files))
     copies = _spread(list(files), whole)
     plan = _Contents(source, parameters, sessions, state, publisher, rows, copies)
@@ -180,8 +174,8 @@ class _Contents:
     parameters: Parameters
     sessions: Sequence[SessionRecord]
     state: ChainState
-    publisher: Publisher
-    rows: Sequence[PublishedConfiguration]
+    publisher: record.Publisher
+    rows: Sequence[record.PublishedConfiguration]
     whole: tuple[int, ...]
 
     @property

@@ -15,18 +15,8 @@ from rich.table import Table
 from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
+from gauge_mc.plots.figures import pictures
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.pictures import (
-    GREY,
-    SHADE,
-    WIDTH,
-    Guide,
-    Stroke,
-    add_heading,
-    look,
-    minus,
-    typeset,
-)
 from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:
@@ -81,8 +71,10 @@ def draw_curves(axes: Axes, curves: Curves) -> None:
         x = np.array([x for x, _ in points])
         value = np.array([x.value for _, x in points])
         error = np.nan_to_num([x.error for _, x in points])
-        axes.plot(x, value, color=look(i)["color"], alpha=0.4, linewidth=0.8)
-        axes.errorbar(x, value, error, **look(i), linestyle="none", label=typeset(label))
+        axes.plot(x, value, color=pictures.look(i)["color"], alpha=0.4, linewidth=0.8)
+        axes.errorbar(
+            x, value, error, **pictures.look(i), linestyle="none", label=pictures.typeset(label)
+        )
 
 
 def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path) -> None:
@@ -90,7 +82,7 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
     require(panels)
     for _, curves in panels:
         require(curves)
-    with figure_file(path, (WIDTH, 2.4 + 1.8 * len(panels))) as figure:
+    with figure_file(path, (pictures.WIDTH, 2.4 + 1.8 * len(panels))) as figure:
         rows = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
         values = {x for _, curves in panels for _, points in curves for x, _ in points}
         for axes, (name, curves) in zip(rows, panels, strict=True):
@@ -109,9 +101,9 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
 def _write_values(axes: Axes, curves: Curves) -> None:
     """Write the averages of points with the same abscissa next to them."""
     for i, (_, points) in enumerate(curves):
-        style = {"textcoords": "offset points", "va": "center", "color": look(i)["color"]}
+        style = {"textcoords": "offset points", "va": "center", "color": pictures.look(i)["color"]}
         for x, point in points:
-            axes.annotate(f"${minus(point)}$", (x, point.value), (12, 0), **style)
+            axes.annotate(f"${pictures.minus(point)}$", (x, point.value), (12, 0), **style)
 
 
 def integer_ticks(axes: Axes) -> None:
@@ -156,22 +148,22 @@ def draw_rates(
     require([curve for curve in curves if curve.points])
     panels = [*dict.fromkeys(curve.panel for curve in curves)]
     labels = [*dict.fromkeys(curve.label for curve in curves)]
-    size = (WIDTH + PANEL * (len(panels) - 1), 3.6 + 0.1 * len(labels))
+    size = (pictures.WIDTH + PANEL * (len(panels) - 1), 3.6 + 0.1 * len(labels))
     with figure_file(path, size) as figure:
         frames = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         handles: dict[str, Any] = {}
         for curve in curves:
             axes = frames[panels.index(curve.panel)]
-            style = look(labels.index(curve.label))
+            style = pictures.look(labels.index(curve.label))
             handles.setdefault(curve.label, _draw(axes, curve, style, ideal))
         for axes, panel in zip(frames, panels, strict=True):
-            axes.set_title(typeset(panel))
+            axes.set_title(pictures.typeset(panel))
             _set_axes(axes, ticks)
             axes.set_xlabel(abscissa)
         frames[0].set_ylabel(ordinate)
-        entries = [(line, typeset(label)) for label, line in handles.items()]
+        entries = [(line, pictures.typeset(label)) for label, line in handles.items()]
         entries += _dashed(any(curve.limits for curve in curves), ideal)
-        add_heading(figure, frames[0], entries, title, 2)
+        pictures.add_heading(figure, frames[0], entries, title, 2)
 
 
 def _draw(axes: Axes, curve: RateCurve, style: dict[str, Any], ideal: bool) -> Any:
@@ -192,7 +184,7 @@ def _set_axes(axes: Axes, ticks: Sequence[tuple[float, str]]) -> None:
     if ticks[0][0] > 0:
         axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xticks([x for x, _ in ticks], [typeset(text) for _, text in ticks])
+    axes.set_xticks([x for x, _ in ticks], [pictures.typeset(text) for _, text in ticks])
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:.6g}"))
     axes.minorticks_off()
@@ -200,12 +192,12 @@ def _set_axes(axes: Axes, ticks: Sequence[tuple[float, str]]) -> None:
 
 def _dashed(limits: bool, ideal: bool) -> list[tuple[Any, str]]:
     """Return the entries of the legend for lines without markers."""
-    line, grey = load("matplotlib.lines").Line2D, {"color": GREY, "linewidth": 1.0}
+    line, grey = load("matplotlib.lines").Line2D, {"color": pictures.GREY, "linewidth": 1.0}
     entries = [(line([], [], dashes=(4, 2), **grey), "limit of a copy")] if limits else []
     return entries + ([(line([], [], linestyle=":", **grey), "proportional")] if ideal else [])
 
 
-ZERO = Guide(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
+ZERO = pictures.Guide(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
 """The line at zero of a time series."""
 
 
@@ -256,19 +248,19 @@ def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:
     """Shade the measurements that are left out of averages; return whether there are any."""
     first = min(history.sweeps[0] for history in histories)
     if skip >= first:
-        axes.axvspan(first, skip + 0.5, color=SHADE, zorder=0)
+        axes.axvspan(first, skip + 0.5, color=pictures.SHADE, zorder=0)
     return bool(skip >= first)
 
 
 def key_of_lines(looks: Sequence[dict[str, Any]], shaded: bool) -> list[tuple[Any, str]]:
     """Return handles and labels of a legend that says what the lines of a time series show."""
-    style = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
+    style = looks[0] if len(looks) == 1 else {"color": pictures.GREY, "marker": ""}
     line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
     entries = [
         (line([], [], **series_line(style["color"])), "each measurement"),
         (line([], [], **mean_line(style)), "running mean"),
     ]
-    return [*entries, (patch(color=SHADE), "not averaged")] if shaded else entries
+    return [*entries, (patch(color=pictures.SHADE), "not averaged")] if shaded else entries
 
 
 def draw_distribution(
@@ -299,10 +291,14 @@ def draw_density(
         axes.stairs(density, edges, orientation=orientation, **shade)
 
 
-def normal_distribution(x: NDArray[Any], mean: float, variance: float, text: str) -> Stroke:
+def normal_distribution(
+    x: NDArray[Any], mean: float, variance: float, text: str
+) -> pictures.Stroke:
     """Return a normal distribution beside a time series, for comparison with its own."""
     density = np.exp(-((x - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
-    return Stroke(density, x, style={"color": look(1)["color"], "linewidth": 1.2}, text=text)
+    return pictures.Stroke(
+        density, x, style={"color": pictures.look(1)["color"], "linewidth": 1.2}, text=text
+    )
 
 
 def finish_distribution(axes: Axes) -> None:
@@ -319,7 +315,7 @@ def describe_history(
     steps = np.diff(history.sweeps)
     even = steps.size > 0 and (steps == steps[0]).all()
     step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
-    mean = f"${symbol}{'=' if symbol else ''}{minus(result)}$"
+    mean = f"${symbol}{'=' if symbol else ''}{pictures.minus(result)}$"
     if not math.isfinite(result.error):
         return mean
     tau_int = with_error(result.tau_int * step, result.tau_int_error * step)

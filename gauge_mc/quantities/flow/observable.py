@@ -15,18 +15,8 @@ from gauge_mc.actions import ANISOTROPY
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields import gradient_flow
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.gradient_flow import (
-    CLOVER,
-    LENGTHEN_LINES,
-    LONG_CLOVER,
-    FieldStrength,
-    GradientFlow,
-    LargestValues,
-    field_strength,
-    improved_charge,
-    largest_step,
-)
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
@@ -78,7 +68,7 @@ class FlowedField:
     charge: float
     charge_improved: float
     largest: float
-    by_slice: FieldStrength
+    by_slice: gradient_flow.FieldStrength
     charge_improved_by_slice: NDArray[np.float64]
 
 
@@ -126,7 +116,7 @@ class GradientFlowObservable(Observable):
     )
     units: ClassVar[str] = "lattice units"
     strict: ClassVar[bool] = True
-    main_kernel: ClassVar[Kernel | None] = CLOVER
+    main_kernel: ClassVar[Kernel | None] = gradient_flow.CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -190,7 +180,7 @@ class GradientFlowObservable(Observable):
         FLOWS.check(self.kind)
         limits = {"tolerance": self.tolerance or None, "until": self.until or None}
         check_declared(self.options, {"step": self.step, "every": self.every, **limits})
-        if self.step > (largest := largest_step(self.chosen)):
+        if self.step > (largest := gradient_flow.largest_step(self.chosen)):
             raise UsageError(
                 f"--step is {self.step:g}, with which the flow {self.kind} is not stable; give at "
                 f"most {largest:g}."
@@ -231,7 +221,7 @@ class GradientFlowObservable(Observable):
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of the energies and charges; those of the flow depend on its action."""
-        return (CLOVER, LENGTHEN_LINES, LONG_CLOVER)
+        return (gradient_flow.CLOVER, gradient_flow.LENGTHEN_LINES, gradient_flow.LONG_CLOVER)
 
     @property
     def times(self) -> list[float]:
@@ -272,7 +262,7 @@ class GradientFlowObservable(Observable):
         """
         if self.anisotropy is None:
             xi = float(metadata.get("anisotropy", 1))
-            step = min(self.step, largest_step(FLOWS[self.kind].with_anisotropy(xi)))
+            step = min(self.step, gradient_flow.largest_step(FLOWS[self.kind].with_anisotropy(xi)))
             return replace(self, anisotropy=xi, step=step).for_ensemble(metadata, field)
         return self._as_far_as_until(field) if field else self
 
@@ -360,7 +350,7 @@ def _arrays(
 
 
 def times_along(
-    flow: GradientFlow, observable: GradientFlowObservable, field: Field
+    flow: gradient_flow.GradientFlow, observable: GradientFlowObservable, field: Field
 ) -> Iterator[float]:
     """Flow a copy of a field, and yield the times of the records when it has reached them."""
     flow.start(field)
@@ -375,8 +365,10 @@ class _FlowSchedule:
 
     def __init__(self, observable: GradientFlowObservable, like: Field) -> None:
         self._observable = observable
-        self._flow = GradientFlow(observable.chosen, like, adaptive=bool(observable.tolerance))
-        self._largest = LargestValues(self._flow.field)
+        self._flow = gradient_flow.GradientFlow(
+            observable.chosen, like, adaptive=bool(observable.tolerance)
+        )
+        self._largest = gradient_flow.LargestValues(self._flow.field)
 
     def __call__(self, field: Field) -> Iterator[FlowedField]:
         for t in times_along(self._flow, self._observable, field):
@@ -385,8 +377,8 @@ class _FlowSchedule:
     def _measured(self, t: float) -> FlowedField:
         field, sites = self._flow.field, self._flow.field.lattice.sites
         field.exchange_halo(depth=None)
-        strength = field_strength(field, self._largest, self._flow.flow.anisotropy)
-        improved = improved_charge(field, self._flow.spare, strength.charge)
+        strength = gradient_flow.field_strength(field, self._largest, self._flow.flow.anisotropy)
+        improved = gradient_flow.improved_charge(field, self._flow.spare, strength.charge)
         check_flowed(strength.clover, t)
         plaquette, clover = (float(x.sum()) / sites for x in (strength.plaquette, strength.clover))
         charge, largest = float(strength.charge.sum()), float(strength.largest.max())
@@ -405,7 +397,7 @@ def check_flowed(values: ArrayLike, t: float) -> None:
 
 def usual_step(kind: str, anisotropy: float = 1.0) -> float:
     """Return the default step of a flow."""
-    return min(STEP, largest_step(FLOWS[kind].with_anisotropy(anisotropy)))
+    return min(STEP, gradient_flow.largest_step(FLOWS[kind].with_anisotropy(anisotropy)))
 
 
 @checks_types

@@ -22,15 +22,7 @@ from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field, quoted_number
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
-from gauge_mc.quantities.flow.curves import (
-    ENERGIES,
-    FLOW_ANISOTROPY,
-    FLOW_COLUMNS,
-    Crossing,
-    FlowCurve,
-    FlowTable,
-    read_flow,
-)
+from gauge_mc.quantities.flow import curves
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP
 
@@ -71,7 +63,7 @@ class Reference:
     source: str
     """Where the value comes from, in words."""
 
-    def spacing(self, scale: Crossing) -> Spacing:
+    def spacing(self, scale: curves.Crossing) -> Spacing:
         """Return a in fm, given the scale in lattice units."""
         a = scale.map(lambda x: self.value / x, lambda x: -self.value / x**2)
         error = abs(a.value) * self.error / self.value
@@ -116,7 +108,7 @@ class FlowScales:
 
 
 def flow_scales(
-    flow: FlowTable,
+    flow: curves.FlowTable,
     energy: str = "clover",
     target: float = TARGET,
     corrected: bool = False,
@@ -130,12 +122,14 @@ def flow_scales(
     """
     if not 0 < target < math.inf:
         raise UsageError(f"--target is {target:g}; give a positive number, such as {TARGET:g}.")
-    curve = FlowCurve.of(flow, energy, corrected)
+    curve = curves.FlowCurve.of(flow, energy, corrected)
     time, cautions = curve.t0(target), list[str]()
     try:
         width = curve.w0(target)
     except GaugeError as error:
-        width = Crossing(math.nan, np.full(flow.sweeps.size, math.nan), math.nan, flow.replicas)
+        width = curves.Crossing(
+            math.nan, np.full(flow.sweeps.size, math.nan), math.nan, flow.replicas
+        )
         cautions.append(f"w0 is not known: {error}")
     extent = min(flow.lattice.extents)
     radius = time.map(
@@ -165,7 +159,7 @@ def flow_scales(
     )
 
 
-def _cautions(time: Crossing, width: Crossing, radius: float) -> list[str]:
+def _cautions(time: curves.Crossing, width: curves.Crossing, radius: float) -> list[str]:
     both = (time.estimate, width.estimate)
     tau_int = float(np.nanmax([x.tau_int + x.tau_int_error for x in both]))
     cautions = caution_short(time.series.size, tau_int)
@@ -188,8 +182,8 @@ ENERGY = Option(
     "energy",
     str,
     "Discretisation of E, for t0 and w0.",
-    default=next(iter(ENERGIES)),
-    choices=tuple(ENERGIES),
+    default=next(iter(curves.ENERGIES)),
+    choices=tuple(curves.ENERGIES),
 )
 GOAL = Option(
     "target",
@@ -227,15 +221,15 @@ class ScaleResult(FitResult):
 
     scales: FlowScales
     """t0, w0 and the lattice spacing."""
-    flow: FlowTable | None = None
+    flow: curves.FlowTable | None = None
     """The gradient flow from which they were determined."""
 
     def histories(self) -> dict[str, tuple[Integers, Array]]:
         """Return the series of t0 and w0; see `FitResult.histories`."""
-        scales, crossings = self.scales, dict[str, Crossing]()
+        scales, crossings = self.scales, dict[str, curves.Crossing]()
         if self.flow is None:
             return {}
-        curve = FlowCurve.of(self.flow, scales.energy, scales.tree_level)
+        curve = curves.FlowCurve.of(self.flow, scales.energy, scales.tree_level)
         crossings["t0"] = curve.t0(scales.target)
         if math.isfinite(scales.w0.value):
             crossings["w0"] = curve.w0(scales.target)
@@ -282,8 +276,8 @@ class ScaleResult(FitResult):
             f"{scales.energy} discretisation, {corrected}.",
             "L is the smallest extent of the lattice. τ_int is in configurations.",
         ]
-        if FLOW_ANISOTROPY in scales.ensemble:
-            xi = scales.ensemble[FLOW_ANISOTROPY]
+        if curves.FLOW_ANISOTROPY in scales.ensemble:
+            xi = scales.ensemble[curves.FLOW_ANISOTROPY]
             lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
         for name, spacing in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
             if spacing:
@@ -328,9 +322,9 @@ class ScaleFit(Fit):
 
     name: ClassVar[str] = "scale"
     isotropic: ClassVar[bool] = True
-    knows: ClassVar[str] = FLOW_ANISOTROPY
+    knows: ClassVar[str] = curves.FLOW_ANISOTROPY
     summary: ClassVar[str] = "t0 and w0 from the gradient flow, and the lattice spacing in fm"
-    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (FlowScales,)
     options: ClassVar[tuple[Option, ...]] = (*DEFINITION, *SCALE, W0, W0_ERROR, SKIP)
     goals: ClassVar[tuple[Goal, ...]] = (
@@ -340,7 +334,7 @@ class ScaleFit(Fit):
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> ScaleResult:
         """Determine the scales from the flow of a table; see `Fit.carry_out`."""
-        flow = read_flow(tables, options.get(SKIP.name, 0))
+        flow = curves.read_flow(tables, options.get(SKIP.name, 0))
         choice = definition(options)
         sqrt_t0 = reference_t0(flow.ensemble, choice["target"], options)
         w0 = given_reference(W0.name, options)

@@ -16,25 +16,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field
 from gauge_mc.options import Option
-from gauge_mc.quantities.flow.curves import (
-    CHARGES,
-    FLOW_COLUMNS,
-    Crossing,
-    FlowCurve,
-    FlowTable,
-    read_flow,
-)
-from gauge_mc.quantities.flow.scales import (
-    DEFINITION,
-    LARGEST_RADIUS,
-    SCALE,
-    T0,
-    TARGET,
-    Reference,
-    definition,
-    reference_t0,
-    spaced,
-)
+from gauge_mc.quantities.flow import curves, scales
 from gauge_mc.quantities.potential.forms import HBAR_C
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP
@@ -131,7 +113,7 @@ class Charges:
     """Their remaining distance from integers."""
     changes: int
     """How often the rounded charge changes."""
-    t0: Crossing | None
+    t0: curves.Crossing | None
     """t0/a^2; None if it is unknown."""
     missing: str = ""
     """Why t0 is unknown, in a sentence."""
@@ -165,18 +147,18 @@ def best_factor(charges: Array) -> tuple[float, float]:
 
 
 def charges_at(
-    flow: FlowTable,
+    flow: curves.FlowTable,
     charge: str = "clover",
     t: float | None = None,
     rounded: bool = False,
     energy: str = "clover",
-    target: float = TARGET,
+    target: float = scales.TARGET,
     corrected: bool = False,
 ) -> Charges:
     """Return the topological charges of an ensemble at one flow time."""
     missing = ""
     try:
-        t0: Crossing | None = FlowCurve.of(flow, energy, corrected).t0(target)
+        t0: curves.Crossing | None = curves.FlowCurve.of(flow, energy, corrected).t0(target)
     except UsageError:
         raise
     except GaugeError as error:
@@ -204,14 +186,14 @@ def charges_at(
 
 
 def topological_charge(
-    flow: FlowTable,
+    flow: curves.FlowTable,
     charge: str = "clover",
     t: float | None = None,
     rounded: bool = False,
     energy: str = "clover",
-    target: float = TARGET,
+    target: float = scales.TARGET,
     corrected: bool = False,
-    sqrt_t0: Reference | None = None,
+    sqrt_t0: scales.Reference | None = None,
 ) -> TopologicalCharge:
     """Determine the distribution of the topological charge at one flow time.
 
@@ -264,7 +246,7 @@ def topological_charge(
     )
 
 
-def _kurtosis(flow: FlowTable, q: Array, trusted: bool) -> Estimate:
+def _kurtosis(flow: curves.FlowTable, q: Array, trusted: bool) -> Estimate:
     """Return (<Q^4> - 3 <Q^2>^2) / <Q^2>.
 
     The error is at least that for normally distributed charges, <Q^2> sqrt(24 * 2 tau_int / n),
@@ -280,7 +262,7 @@ def _kurtosis(flow: FlowTable, q: Array, trusted: bool) -> Estimate:
     return replace(kurtosis, error=max(kurtosis.error, normal)) if trusted else kurtosis
 
 
-def _estimate(flow: FlowTable, value: float, series: Array, trusted: bool) -> Estimate:
+def _estimate(flow: curves.FlowTable, value: float, series: Array, trusted: bool) -> Estimate:
     """Return the estimate of a quantity, without errors if they cannot be trusted."""
     if trusted:
         return replace(flow.replicas.estimate(series), value=value)
@@ -288,7 +270,12 @@ def _estimate(flow: FlowTable, value: float, series: Array, trusted: bool) -> Es
 
 
 def _cautions(
-    charges: Charges, mean: Estimate, square: Estimate, rounded: bool, t: float, flow: FlowTable
+    charges: Charges,
+    mean: Estimate,
+    square: Estimate,
+    rounded: bool,
+    t: float,
+    flow: curves.FlowTable,
 ) -> list[str]:
     cautions, n = [], charges.values.size
     if charges.changes < MIN_CHANGES:
@@ -308,7 +295,7 @@ def _cautions(
     if charges.missing:
         cautions.append(f"t0 is not known: {charges.missing}")
     radius = math.sqrt(8 * t) / min(flow.lattice.extents)
-    if radius > LARGEST_RADIUS:
+    if radius > scales.LARGEST_RADIUS:
         cautions.append(
             f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
             "that effects of the finite volume are large."
@@ -317,7 +304,11 @@ def _cautions(
 
 
 CHARGE = Option(
-    "charge", str, "Discretisation of Q.", default=next(iter(CHARGES)), choices=tuple(CHARGES)
+    "charge",
+    str,
+    "Discretisation of Q.",
+    default=next(iter(curves.CHARGES)),
+    choices=tuple(curves.CHARGES),
 )
 TIME = Option(
     "t",
@@ -329,7 +320,7 @@ ROUND = Option(
     "round", bool, "Round αQ to integers, with the α that brings the charges nearest to integers."
 )
 
-CHOICE = (CHARGE, TIME, ROUND, *DEFINITION)
+CHOICE = (CHARGE, TIME, ROUND, *scales.DEFINITION)
 """Options that choose the charge, for fits and plots."""
 
 OBSERVABLE = "topological charge Q and susceptibility chi_t = <Q²>/V"
@@ -376,7 +367,7 @@ class TopologyResult(FitResult):
         topology = self.topology
         rounding = "rounded" if topology.rounded else "not rounded"
         lines = [
-            f"{topology.configurations} configurations{spaced(topology.updates)}; "
+            f"{topology.configurations} configurations{scales.spaced(topology.updates)}; "
             f"Q from the {topology.charge} discretisation, {rounding}.",
             f"Flow time: {topology.rule}" + (f"; t0/a² = {topology.t0}." if topology.t0 else "."),
             f"α = {topology.alpha:.4f} brings αQ nearest to integers, within "
@@ -400,18 +391,18 @@ class TopologyFit(Fit):
     name: ClassVar[str] = "topology"
     isotropic: ClassVar[bool] = True
     summary: ClassVar[str] = "topological charge and susceptibility from the gradient flow"
-    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (TopologicalCharge,)
-    options: ClassVar[tuple[Option, ...]] = (*CHOICE, *SCALE, SKIP)
+    options: ClassVar[tuple[Option, ...]] = (*CHOICE, *scales.SCALE, SKIP)
     goals: ClassVar[tuple[Goal, ...]] = (
-        replace(T0, name="chi-t", summary="χ_t a⁴", symbols=("χ_t a⁴",), configs=50),
+        replace(scales.T0, name="chi-t", summary="χ_t a⁴", symbols=("χ_t a⁴",), configs=50),
     )
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> TopologyResult:
         """Determine the distribution of the charge from a table; see `Fit.carry_out`."""
-        flow = read_flow(tables, options.get(SKIP.name, 0))
+        flow = curves.read_flow(tables, options.get(SKIP.name, 0))
         choice = choice_of_charge(options)
-        sqrt_t0 = reference_t0(flow.ensemble, choice["target"], options)
+        sqrt_t0 = scales.reference_t0(flow.ensemble, choice["target"], options)
         return TopologyResult(topological_charge(flow, **choice, sqrt_t0=sqrt_t0))
 
 
@@ -421,7 +412,7 @@ FITS.register(TopologyFit())
 def choice_of_charge(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the charge that options choose, as arguments of `charges_at`."""
     return {
-        **definition(options),
+        **scales.definition(options),
         "charge": options.get(CHARGE.name, CHARGE.default),
         "t": options.get(TIME.name),
         "rounded": options.get(ROUND.name, False),

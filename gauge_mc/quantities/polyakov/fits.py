@@ -18,38 +18,10 @@ from gauge_mc.libraries import load
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.curves import (
-    History,
-    check_history,
-    describe_history,
-    draw_distribution,
-    draw_history,
-    key_of_lines,
-    mean_line,
-    require,
-    shade_skipped,
-)
+from gauge_mc.plots.figures import curves, pictures
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.pictures import (
-    LINE,
-    WIDTH,
-    Frame,
-    Mark,
-    Picture,
-    Sketch,
-    Stroke,
-    Symbols,
-    add_heading,
-    look,
-    side_by_side,
-    typeset,
-)
 from gauge_mc.plots.runs import TableKind, TablePlot, caution, find_tables, labels_of, missing_table
-from gauge_mc.quantities.polyakov.observables import (
-    CORRELATOR_COLUMNS,
-    PLANE_COLUMNS,
-    read_correlators,
-)
+from gauge_mc.quantities.polyakov import observables
 from gauge_mc.quantities.polyakov.screening import (
     CONFINED,
     DECONFINED,
@@ -111,7 +83,7 @@ class FreeEnergyFit(Fit):
 
     name: ClassVar[str] = "free-energy"
     summary: ClassVar[str] = "F(R, T), Debye mass or string tension from Polyakov loops at T > 0"
-    columns: ClassVar[tuple[str, ...]] = CORRELATOR_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = observables.CORRELATOR_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (FreeEnergies, FreeEnergyPoint)
     isotropic: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (R_MIN, R_MAX, PHASE, SKIP)
@@ -124,7 +96,7 @@ class FreeEnergyFit(Fit):
                 f"The distances of the fit are from {reach[0]:g} to {reach[1]:g}; choose "
                 f"{R_MIN.flag} above 0 and below {R_MAX.flag}."
             )
-        correlators, ensemble = read_correlators(tables, options.get(SKIP.name, 0))
+        correlators, ensemble = observables.read_correlators(tables, options.get(SKIP.name, 0))
         phase = choice_of(PHASE, options)
         return FreeEnergyResult(free_energies(correlators, ensemble, reach, phase))
 
@@ -166,7 +138,7 @@ class ScreeningFit(Fit):
 
     name: ClassVar[str] = "screening"
     summary: ClassVar[str] = "screening masses from planes of Polyakov loops at T > 0"
-    columns: ClassVar[tuple[str, ...]] = PLANE_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = observables.PLANE_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (ScreeningMasses, ScreeningMass, ScreeningPoint)
     isotropic: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
@@ -214,7 +186,7 @@ class PolyakovPlot(Plot):
             raise missing_table(runs, self.name)
         labels = dict(zip(runs, labels_of(runs), strict=True))
         histories = [
-            History(labels[run], table[SWEEP], table["re"] + 1j * table["im"])
+            curves.History(labels[run], table[SWEEP], table["re"] + 1j * table["im"])
             for run, table in tables.items()
         ]
         plot_polyakov(histories, file, skip)
@@ -224,29 +196,31 @@ class PolyakovPlot(Plot):
 PLOTS.register(PolyakovPlot())
 
 
-def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
+def plot_polyakov(runs: Sequence[curves.History], path: Path, skip: int = 0) -> None:
     """Plot Polyakov loops in the complex plane, and the time series of their modulus.
 
     Dotted lines show the directions of the centre Z(3). If all loops are real, as they are in
     SU(2), their distribution is shown instead of the plane.
     """
-    require(runs)
+    curves.require(runs)
     for run in runs:
-        check_history(run, skip)
+        curves.check_history(run, skip)
     thermalised = [run.after(skip) for run in runs]
     real = all(np.abs(np.imag(run.values)).max() < REAL for run in thermalised)
-    with figure_file(path, (WIDTH, 2.8 + LINE * max(len(runs), 2))) as figure:
+    with figure_file(path, (pictures.WIDTH, 2.8 + pictures.LINE * max(len(runs), 2))) as figure:
         gaps = {"wspace": 0.06}  # room for the label between the frames
         plane, series = figure.subplots(1, 2, width_ratios=(1, WIDER), gridspec_kw=gaps)
-        looks, entries = [look(i) for i in range(len(runs))], []
+        looks, entries = [pictures.look(i) for i in range(len(runs))], []
         for i, (run, shown) in enumerate(zip(runs, thermalised, strict=True)):
-            size = History(run.label, run.sweeps, np.abs(run.values))
-            mean = describe_history(size.after(skip), r"\langle|L|\rangle")
-            label = f"{typeset(run.label)}:  {mean}" if run.label else mean
-            draw_history(series, size, looks[i], skip)
-            entries.append((load("matplotlib.lines").Line2D([], [], **mean_line(looks[i])), label))
+            size = curves.History(run.label, run.sweeps, np.abs(run.values))
+            mean = curves.describe_history(size.after(skip), r"\langle|L|\rangle")
+            label = f"{pictures.typeset(run.label)}:  {mean}" if run.label else mean
+            curves.draw_history(series, size, looks[i], skip)
+            entries.append(
+                (load("matplotlib.lines").Line2D([], [], **curves.mean_line(looks[i])), label)
+            )
             if real:
-                draw_distribution(plane, shown, looks[i], horizontal=False)
+                curves.draw_distribution(plane, shown, looks[i], horizontal=False)
             else:
                 parts = shown.values.real, shown.values.imag
                 plane.scatter(*parts, s=9, alpha=0.6, linewidth=0, **looks[i])
@@ -259,8 +233,8 @@ def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
         series.set_xlabel("update")
         series.set_ylabel("$|L|$")
         series.set_ylim(bottom=0)
-        key = key_of_lines(looks, shade_skipped(series, runs, skip))
-        add_heading(figure, plane, side_by_side(entries, key), columns=2)
+        key = curves.key_of_lines(looks, curves.shade_skipped(series, runs, skip))
+        pictures.add_heading(figure, plane, pictures.side_by_side(entries, key), columns=2)
 
 
 def _finish_line(axes: Axes) -> None:
@@ -301,7 +275,7 @@ class ScreeningPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = ScreeningFit.columns
     options: ClassVar[tuple[Option, ...]] = ScreeningFit.options
 
-    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
         """Show correlators divided by their first values, and effective masses with those of fits.
 
         For errors see `TablePlot.picture`.
@@ -309,18 +283,18 @@ class ScreeningPlot(TablePlot):
         screening = ScreeningFit().carry_out([table], **options).found
         caution(*screening.cautions)
         lattice = Lattice.parse(screening.ensemble["lattice"])
-        left, right = list[Mark](), list[Mark]()
+        left, right = list[pictures.Mark](), list[pictures.Mark]()
         for n, mass in enumerate(screening.masses):
             points = [point for point in screening.points if point.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
-        lower_ends = [np.subtract(x.y, x.error) for x in left if isinstance(x, Symbols)]
+        lower_ends = [np.subtract(x.y, x.error) for x in left if isinstance(x, pictures.Symbols)]
         logarithmic = {"yscale": "log", "ylim": (min(x.min() for x in lower_ends) / 3, None)}
         frames = [
-            Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
-            Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
+            pictures.Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
+            pictures.Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
         ]
-        return Picture(frames, 3.4, columns=2)
+        return pictures.Picture(frames, 3.4, columns=2)
 
 
 PLOTS.register(ScreeningPlot())
@@ -328,29 +302,33 @@ PLOTS.register(ScreeningPlot())
 
 def _correlator(
     points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int, lattice: Lattice
-) -> list[Mark]:
+) -> list[pictures.Mark]:
     """Return the curve of a fit, and the correlator where it is positive."""
     norm, planes = points[0].correlator.value, max(lattice.extents[:3])
     shown = [point for point in points if point.correlator.value > SHOWN * point.correlator.error]
     m, r = mass.mass.value / lattice.t, np.linspace(mass.r_min, mass.r_max, 200)
     shape = np.exp(-m * r) + np.exp(-m * (planes - r))
-    line = {"color": look(n)["color"], "linewidth": 0.8}
+    line = {"color": pictures.look(n)["color"], "linewidth": 0.8}
     values = [x.correlator.value / norm for x in shown]
     errors = [x.correlator.error / norm for x in shown]
-    style = {**look(n), "markersize": 4}
+    style = {**pictures.look(n), "markersize": 4}
     return [
-        Stroke(r, mass.amplitude.value * shape / norm, style=line),
-        Symbols([x.r for x in shown], values, errors, style=style, text=mass.part),
+        pictures.Stroke(r, mass.amplitude.value * shape / norm, style=line),
+        pictures.Symbols([x.r for x in shown], values, errors, style=style, text=mass.part),
     ]
 
 
-def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> list[Mark]:
+def _effective(
+    points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int
+) -> list[pictures.Mark]:
     """Return the effective masses, and the fitted mass with its error where it was fitted."""
     masses = [(point.r + 0.5, point.effective_mass) for point in points if point.effective_mass]
-    style = {**look(n), "markersize": 4}
+    style = {**pictures.look(n), "markersize": 4}
     low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
-    band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
+    band = {"color": pictures.look(n)["color"], "alpha": 0.3, "linewidth": 0}
     return [
-        Symbols.of([r for r, _ in masses], [x for _, x in masses], style),
-        Sketch(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
+        pictures.Symbols.of([r for r, _ in masses], [x for _, x in masses], style),
+        pictures.Sketch(
+            lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)
+        ),
     ]

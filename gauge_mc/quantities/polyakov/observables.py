@@ -34,21 +34,11 @@ from gauge_mc.observables import (
     Observable,
     Record,
     SummedObservable,
-)
-from gauge_mc.observables.noise_reduction import (
-    NOISE_OPTIONS,
-    NoiseReduction,
-    ReducedNoise,
-    action_options,
-    digest_of,
+    noise_reduction,
 )
 from gauge_mc.options import Option, check_options
+from gauge_mc.quantities.potential import static_potential
 from gauge_mc.quantities.potential.loop_tables import step_length
-from gauge_mc.quantities.potential.static_potential import (
-    PotentialPoint,
-    PotentialSeries,
-    check_enough,
-)
 from gauge_mc.quoting import modulus, root_of_unity
 
 CORRELATORS = TableColumns(
@@ -115,7 +105,7 @@ def read_correlators(tables: Tables, skip: Skips = 0) -> tuple[Correlators, Mapp
     return correlators, series.header
 
 
-def correlator_potential(correlators: Correlators) -> PotentialSeries:
+def correlator_potential(correlators: Correlators) -> static_potential.PotentialSeries:
     """Return V(R) = -ln [N^2 C(R)] / N_t at all distances at which C(R) is known well enough.
 
     With the traces Tr instead of Tr / N, that is N^2 C(R), the correlator is the sum over all
@@ -125,7 +115,7 @@ def correlator_potential(correlators: Correlators) -> PotentialSeries:
     larger by 2 ln N / N_t. C(R) must be known to better than `PRECISION`, as ln C is biased
     otherwise; this leaves out all distances at which the average is negative.
     """
-    check_enough(correlators.sweeps.size, "correlators")
+    static_potential.check_enough(correlators.sweeps.size, "correlators")
     if (np.ptp(correlators.values, axis=0) == 0).any():
         raise GaugeError(
             "The correlators do not fluctuate, so the configurations are all the same; generate "
@@ -139,17 +129,17 @@ def correlator_potential(correlators: Correlators) -> PotentialSeries:
             continue
         logs = math.log(correlators.colours**2 * mean) + (values - mean) / mean
         energy = correlators.replicas.estimate(-logs / extent)
-        point = PotentialPoint(path, steps, distance, energy, 0.0, extent, extent)
+        point = static_potential.PotentialPoint(path, steps, distance, energy, 0.0, extent, extent)
         pairs.append((point, -logs / extent))
     if not pairs:
         raise GaugeError(
             f"No correlator is known to better than {PRECISION:.0%}; measure more configurations, "
             "or with multilevel averages."
         )
-    return PotentialSeries.of(pairs, correlators.replicas, left_out)
+    return static_potential.PotentialSeries.of(pairs, correlators.replicas, left_out)
 
 
-def caution_images(points: Sequence[PotentialPoint], lattice: str) -> list[str]:
+def caution_images(points: Sequence[static_potential.PotentialPoint], lattice: str) -> list[str]:
     """Return a caution about points at half the lattice, or nothing.
 
     There a periodic image of one charge is as near to the other as the charge itself, so that
@@ -474,7 +464,7 @@ WITHOUT_UPDATES = 2
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class PolyakovCorrelators(ReducedNoise):
+class PolyakovCorrelators(noise_reduction.ReducedNoise):
     """Correlators of two Polyakov loops on and off axis, with one record per distance.
 
     C(R) is the real part of P(x) P(x + R)^*, averaged over all sites of space and all equivalent
@@ -492,7 +482,7 @@ class PolyakovCorrelators(ReducedNoise):
     """Largest component of the distance in lattice units, at most half the lattice."""
     paths: tuple[str, ...] = PATHS[:1]
     """Directions of the distance, from `PATHS`."""
-    noise: NoiseReduction | None = None
+    noise: noise_reduction.NoiseReduction | None = None
     """Multilevel averages and multihit; None for the product of the loops of the links as they are.
     With multihit the loops must be further apart than one lattice unit.
     """
@@ -509,7 +499,7 @@ class PolyakovCorrelators(ReducedNoise):
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", default="half the lattice"),
         Option("off_axis", bool, "Also measure along (1,1,0), (2,1,0) and (1,1,1)."),
-        *NOISE_OPTIONS,
+        *noise_reduction.NOISE_OPTIONS,
     )
 
     def __post_init__(self) -> None:
@@ -528,10 +518,10 @@ class PolyakovCorrelators(ReducedNoise):
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> PolyakovCorrelators:
         """Return the observable with the given options; see `Observable.for_lattice`."""
-        values = check_options((*cls.options, *action_options()), options, cls.name)
+        values = check_options((*cls.options, *noise_reduction.action_options()), options, cls.name)
         r_max = values.pop("r_max", min(lattice.extents[:3]) // 2)
         paths = PATHS if values.pop("off_axis", False) else PATHS[:1]
-        noise = NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
+        noise = noise_reduction.NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
         return cls(lattice, r_max, tuple(p for p in paths if steps_along(p, r_max)), noise)
 
     @property
@@ -583,7 +573,7 @@ class _Multilevel:
     def __call__(self, coupling: Coupling, field: Field) -> Array:
         """Return C(R) for all distances."""
         plain = polyakov_correlators(self._observable, field)
-        sums = self._averages(field, coupling, digest_of(plain))
+        sums = self._averages(field, coupling, noise_reduction.digest_of(plain))
         ends = np.cumsum([0, *self._counts])
         means = [sums[begin:end].mean() for begin, end in pairwise(ends)]
         return np.array(means) / (field.group.colours**2 * field.lattice.slice_sites)

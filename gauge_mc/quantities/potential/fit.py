@@ -34,43 +34,12 @@ from gauge_mc.fits.quoted import (
     reduced,
     tag_of_levels,
 )
-from gauge_mc.fits.shared.files import (
-    BESIDE,
-    MAX_RESULT,
-    find_table_by_columns,
-    tables_with_columns,
-)
+from gauge_mc.fits.shared import files
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.quantities.polyakov.observables import (
-    CORRELATOR_COLUMNS,
-    caution_images,
-    correlator_potential,
-    read_correlators,
-)
+from gauge_mc.quantities.polyakov import observables
+from gauge_mc.quantities.potential import loop_tables, static_potential
 from gauge_mc.quantities.potential.forms import FORMS, ROOT_SIGMA, StaticGluons
-from gauge_mc.quantities.potential.loop_tables import (
-    LOOP_COLUMNS,
-    all_loops,
-    effective_energies,
-    ensemble_of,
-    has_correlations,
-    lines_of,
-    paths_of,
-    read_loops,
-    select_loops,
-    select_matrices,
-    smearing_levels,
-)
-from gauge_mc.quantities.potential.static_potential import (
-    CORRELATORS,
-    LOOPS,
-    PotentialPoint,
-    PotentialSeries,
-    StaticPotential,
-    potential_of,
-    variational,
-)
 from gauge_mc.quoting import CommandLine, as_typed, shortened
 from gauge_mc.run.thermalisation import SKIP
 
@@ -96,14 +65,17 @@ SOURCE = Option(
     "source",
     str,
     "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
-    default=f"{LOOPS} if the run has a table of them",
-    choices=(LOOPS, CORRELATORS),
+    default=f"{static_potential.LOOPS} if the run has a table of them",
+    choices=(static_potential.LOOPS, static_potential.CORRELATORS),
 )
 
 R_MIN = Option("r_min", float, "Smallest distance of all windows.", default="the smallest one")
 R_MAX = Option("r_max", float, "Largest distance of all windows.", default="the largest one")
 
-TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
+TABLES = {
+    static_potential.LOOPS: loop_tables.LOOP_COLUMNS,
+    static_potential.CORRELATORS: observables.CORRELATOR_COLUMNS,
+}
 """Columns of the tables, by the source of V(R)."""
 
 OF_LOOPS = (T_MIN, T_MAX, LEVEL, LEVELS)
@@ -135,15 +107,15 @@ def columns_of(source: str) -> tuple[str, ...]:
 
 def _source_of(table: Path) -> str:
     """Return the source of V(R) that a table has."""
-    correlators = set(TABLES[CORRELATORS]) <= set(read_heading(table)[1])
-    return CORRELATORS if correlators else LOOPS
+    correlators = set(TABLES[static_potential.CORRELATORS]) <= set(read_heading(table)[1])
+    return static_potential.CORRELATORS if correlators else static_potential.LOOPS
 
 
 @dataclass(frozen=True)
 class PotentialSamples:
     """Time series of V(R) and of the scales, which results of fits do not keep."""
 
-    series: PotentialSeries
+    series: static_potential.PotentialSeries
     """V(R)."""
     sweeps: Integers
     """Numbers (updates) of the configurations, of shape (configurations,)."""
@@ -155,7 +127,7 @@ class PotentialSamples:
 class PotentialResult(FitResult):
     """The result of a fit of the static potential."""
 
-    potential: StaticPotential
+    potential: static_potential.StaticPotential
     """V(R) and its scales."""
     samples: PotentialSamples
     """Their time series."""
@@ -215,7 +187,7 @@ class PotentialResult(FitResult):
             write_samples(path.with_suffix(".h5"), self.potential, self.samples)
 
 
-def scale_table(potential: StaticPotential) -> Table:
+def scale_table(potential: static_potential.StaticPotential) -> Table:
     """Return a table of the scales."""
     table = empty_table("Scales of the static potential", ["quantity"], ["value"])
     for name, symbol in SYMBOLS.items():
@@ -224,7 +196,7 @@ def scale_table(potential: StaticPotential) -> Table:
     return table
 
 
-def sentences(potential: StaticPotential) -> list[str]:
+def sentences(potential: static_potential.StaticPotential) -> list[str]:
     """Return how the scales were determined, on what, and the first caution."""
     levels = ", ".join(map(str, potential.levels))
     source = {
@@ -248,7 +220,7 @@ def sentences(potential: StaticPotential) -> list[str]:
     ]
 
 
-def point_table(potential: StaticPotential) -> Table:
+def point_table(potential: static_potential.StaticPotential) -> Table:
     """Return a table of V(R), with the range of t and the quality of the most probable fit."""
     excited = {(point.path, point.steps): point for point in potential.excited}
     names = ["path", "R/a", "a V(R)", "τ_int", "t", "states", REDUCED]
@@ -269,7 +241,7 @@ def point_table(potential: StaticPotential) -> Table:
     return table
 
 
-def force_table(potential: StaticPotential) -> Table:
+def force_table(potential: static_potential.StaticPotential) -> Table:
     """Return a table of the force at improved distances."""
     title = "Force F = [V(R) − V(R − d)]/d at tree-level improved distances"
     table = empty_table(title, (), ("path", "r_I/a", "F a²", "r_I² F"))
@@ -280,7 +252,7 @@ def force_table(potential: StaticPotential) -> Table:
     return table
 
 
-def form_table(potential: StaticPotential) -> Table:
+def form_table(potential: static_potential.StaticPotential) -> Table:
     """Return a table of the most probable forms and windows."""
     title = "Most probable forms of V(R); [1/R] is the Coulomb potential of the lattice"
     heads = ("R/a", "points", "weight", REDUCED, "p")
@@ -300,8 +272,8 @@ class PotentialFit(Fit):
     summary: ClassVar[str] = (
         "V(R) from Wilson loops or correlators of Polyakov loops, the string tension and r₀"
     )
-    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (StaticPotential,)
+    columns: ClassVar[tuple[str, ...]] = loop_tables.LOOP_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (static_potential.StaticPotential,)
     options: ClassVar[tuple[Option, ...]] = (*OF_LOOPS, R_MIN, R_MAX, SAMPLES, SKIP, SOURCE)
 
     goals: ClassVar[tuple[Goal, ...]] = tuple(
@@ -321,17 +293,19 @@ class PotentialFit(Fit):
         source = options.get(SOURCE.name)
         if source is None:
             names = (
-                name for name, columns in TABLES.items() if tables_with_columns(folder, columns)
+                name
+                for name, columns in TABLES.items()
+                if files.tables_with_columns(folder, columns)
             )
-            source = next(names, LOOPS)
-        return find_table_by_columns(folder, columns_of(source))
+            source = next(names, static_potential.LOOPS)
+        return files.find_table_by_columns(folder, columns_of(source))
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> PotentialResult:
         """Fit V(R) from the loops or the correlators of tables; see `Fit.carry_out`."""
         columns = columns_of(options.get(SOURCE.name) or _source_of(tables[0]))
         if options.get(SAMPLES.name):
             load("h5py")  # so that it is refused before anything is computed
-        correlators = columns == TABLES[CORRELATORS]
+        correlators = columns == TABLES[static_potential.CORRELATORS]
         return (self._from_correlators if correlators else self._from_loops)(tables, options)
 
     def _from_correlators(
@@ -341,27 +315,29 @@ class PotentialFit(Fit):
         for option in OF_LOOPS:
             if options.get(option.name) is not None:
                 raise UsageError(f"{option.flag} is for Wilson loops; leave it out.")
-        correlators, header = read_correlators(tables, options.get(SKIP.name, 0))
-        series = correlator_potential(correlators)
+        correlators, header = observables.read_correlators(tables, options.get(SKIP.name, 0))
+        series = observables.correlator_potential(correlators)
         notes = [
             *correlators.replicas.cautions(correlators.sweeps, *correlators.values.T),
-            *caution_images(series.points, header["lattice"]),
+            *observables.caution_images(series.points, header["lattice"]),
         ]
-        more = {"source": CORRELATORS, "notes": tuple(notes), "levels": ()}
-        return _result(series, header, correlators.sweeps, options, more, f"_{CORRELATORS}")
+        more = {"source": static_potential.CORRELATORS, "notes": tuple(notes), "levels": ()}
+        return _result(
+            series, header, correlators.sweeps, options, more, f"_{static_potential.CORRELATORS}"
+        )
 
     def _from_loops(self, tables: Sequence[Path], options: Mapping[str, Any]) -> PotentialResult:
         """Fit the energies of loops along all paths."""
-        loops = read_loops(tables, options.get(SKIP.name, 0))
+        loops = loop_tables.read_loops(tables, options.get(SKIP.name, 0))
         states, levels = states_of(loops, options.get(LEVEL.name), options.get(LEVELS.name))
         ranges = options.get(T_MIN.name), options.get(T_MAX.name), len(levels) == 1
-        series = potential_of(states[0], loops.replicas, *ranges)
-        shortest = select_loops(loops, paths_of(loops)[0], levels[-1])
+        series = static_potential.potential_of(states[0], loops.replicas, *ranges)
+        shortest = loop_tables.select_loops(loops, loop_tables.paths_of(loops)[0], levels[-1])
         notes = [*loops.replicas.cautions(loops.sweeps, *shortest.values[:, :, 0].T)]
-        excited: tuple[PotentialPoint, ...] = ()
+        excited: tuple[static_potential.PotentialPoint, ...] = ()
         if len(states) > 1:
             try:
-                excited = potential_of(states[1], loops.replicas, *ranges).points
+                excited = static_potential.potential_of(states[1], loops.replicas, *ranges).points
             except GaugeError as error:
                 notes.append(f"The excited energies are not known: {error}")
         more = {
@@ -369,15 +345,15 @@ class PotentialFit(Fit):
             "excited": excited,
             "notes": tuple(notes),
             "t_step": shortest.t_step,
-            "lines": lines_of(loops.header),
+            "lines": loop_tables.lines_of(loops.header),
         }
-        every = smearing_levels(loops)
+        every = loop_tables.smearing_levels(loops)
         tag = tag_of_levels(levels, every) if levels != tuple(every) else ""
         return _result(series, loops.header, loops.sweeps, options, more, tag)
 
 
 def _result(
-    series: PotentialSeries,
+    series: static_potential.PotentialSeries,
     header: Mapping[str, str],
     sweeps: Integers,
     options: Mapping[str, Any],
@@ -389,7 +365,7 @@ def _result(
         options.get(R_MIN.name),
         options.get(R_MAX.name),
         StaticGluons.of(header),
-        ensemble=ensemble_of(header),
+        ensemble=loop_tables.ensemble_of(header),
         skip=skip if isinstance(skip, int) else max(skip),
         **more,
     )
@@ -403,12 +379,18 @@ def states_of(
     """Return the effective energies of each state along all paths, and the levels used."""
     if level is not None and levels is not None:
         raise UsageError(f"{LEVEL.flag} and {LEVELS.flag} exclude each other; name one.")
-    if levels is None and (level is not None or not has_correlations(loops)):
-        single = all_loops(loops, level)
-        return [[effective_energies(path) for path in single]], (single[0].smearing,)
-    basis = smearing_levels(loops) if levels is None else parse_levels(levels)
-    paths = [variational(select_matrices(loops, path, basis)) for path in paths_of(loops)]
-    states = [[effective_energies(path) for path in state] for state in zip(*paths, strict=False)]
+    if levels is None and (level is not None or not loop_tables.has_correlations(loops)):
+        single = loop_tables.all_loops(loops, level)
+        return [[loop_tables.effective_energies(path) for path in single]], (single[0].smearing,)
+    basis = loop_tables.smearing_levels(loops) if levels is None else parse_levels(levels)
+    paths = [
+        static_potential.variational(loop_tables.select_matrices(loops, path, basis))
+        for path in loop_tables.paths_of(loops)
+    ]
+    states = [
+        [loop_tables.effective_energies(path) for path in state]
+        for state in zip(*paths, strict=False)
+    ]
     return states, tuple(basis)
 
 
@@ -430,14 +412,14 @@ def _levels_of(text: str) -> set[int]:
 FITS.register(PotentialFit())
 
 
-def read_result(path: Path) -> StaticPotential:
+def read_result(path: Path) -> static_potential.StaticPotential:
     """Read a result from its JSON file."""
     try:
-        content = parse_json(read_text(path, MAX_RESULT))
+        content = parse_json(read_text(path, files.MAX_RESULT))
         del content["observable"], content["units"]
-        for key in BESIDE:
+        for key in files.BESIDE:
             content.pop(key, None)
-        result: StaticPotential = typed(content, StaticPotential)
+        result: static_potential.StaticPotential = typed(content, static_potential.StaticPotential)
         return result
     except GaugeError as error:
         sentence = str(error).partition(":")[0]
@@ -450,7 +432,9 @@ def read_result(path: Path) -> StaticPotential:
         ) from error
 
 
-def write_samples(path: Path, potential: StaticPotential, samples: PotentialSamples) -> None:
+def write_samples(
+    path: Path, potential: static_potential.StaticPotential, samples: PotentialSamples
+) -> None:
     """Write V(R) with its samples and its covariance matrix to an HDF5 file."""
     series, points = samples.series.series, potential.points
     tau_int = float(np.mean([point.potential.tau_int for point in points]))

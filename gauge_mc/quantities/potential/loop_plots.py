@@ -20,15 +20,8 @@ from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.pictures import GREY, MARKERS, WIDTH, add_heading
 from gauge_mc.plots.runs import caution, labels_of, one_run
+from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.fit import LEVELS, PotentialFit, states_of
-from gauge_mc.quantities.potential.loop_tables import (
-    LOOP_COLUMNS,
-    effective_potential_grid,
-    no_loops_along,
-    paths_of,
-    read_loops,
-    smearing_levels,
-)
 from gauge_mc.quantities.potential.plots import read_potential
 from gauge_mc.quantities.potential.static_potential import PotentialPoint, StaticPotential
 from gauge_mc.registry import in_words
@@ -72,13 +65,15 @@ class WilsonLoopsPlot(Plot):
         """Draw the loops along one direction; see `Plot.draw`."""
         run = one_run(runs, "The effective potential")
         path = options.get("path", PATHS[0]).translate(dict.fromkeys(map(ord, "(,) ")))
-        loops = read_loops(find_table_by_columns(run, LOOP_COLUMNS), options.get(SKIP.name, 0))
-        if path not in paths_of(loops):
-            raise UsageError(f"{run} has {no_loops_along(path, loops)}")
+        loops = loop_tables.read_loops(
+            find_table_by_columns(run, loop_tables.LOOP_COLUMNS), options.get(SKIP.name, 0)
+        )
+        if path not in loop_tables.paths_of(loops):
+            raise UsageError(f"{run} has {loop_tables.no_loops_along(path, loops)}")
         selection = options.get(LEVEL.name), options.get(LEVELS.name)
         states, levels = states_of(loops, *selection)
-        ground, *excited = (state[paths_of(loops).index(path)] for state in states)
-        every = smearing_levels(loops)
+        ground, *excited = (state[loop_tables.paths_of(loops).index(path)] for state in states)
+        every = loop_tables.smearing_levels(loops)
         tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
         title = f"{labels_of([run])[0]}, path {bracketed(path)}, {_in_words(levels)}"
         potential = _potential_of(run, tag)
@@ -126,7 +121,7 @@ def plot_effective_potential(
     Here d is the distance of the values of t, which usually is 1. V(R) is stated with its error at
     the right.
     """
-    grid = effective_potential_grid(energies)
+    grid = loop_tables.effective_potential_grid(energies)
     values = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     if not np.isfinite(values).any():
         raise GaugeError(
@@ -184,7 +179,7 @@ def _draw_excited(
     axes: Axes, energies: EffectiveEnergies, shown: Sequence[int], shades: NDArray[np.float64]
 ) -> None:
     """Draw the first excited energies with hollow symbols."""
-    grid = effective_potential_grid(energies)
+    grid = loop_tables.effective_potential_grid(energies)
     values = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
     for i in shown:
         t = grid.t + SHIFTS[i % len(SHIFTS)]

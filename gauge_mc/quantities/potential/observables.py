@@ -25,23 +25,16 @@ from gauge_mc.fields.sums import SlabSums, total
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
-from gauge_mc.observables.noise_reduction import (
-    NOISE_OPTIONS,
-    NoiseReduction,
-    ReducedNoise,
-    action_options,
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Measurer,
+    Observable,
+    Record,
+    TimeSeries,
+    noise_reduction,
 )
 from gauge_mc.options import Option, check_options, flag_of
-from gauge_mc.quantities.potential.loop_tables import (
-    COLUMNS,
-    OTHER_LEVEL,
-    T_STEP,
-    WHAT,
-    level_pairs,
-    paths_of,
-    select_loops,
-)
+from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.loops import (
     KERNELS,
     TEMPORAL_GAUGE,
@@ -253,7 +246,7 @@ SU(3) by 3 % at r0/a = 2.9 and 1 % at 4.1, and plain lines are known well enough
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class WilsonLoops(LoopSet, ReducedNoise):
+class WilsonLoops(LoopSet, noise_reduction.ReducedNoise):
     """Wilson loops on and off axis, with one record per loop.
 
     W(R, T) is Re Tr / N of a loop with R steps in space and T in time, averaged over all sites and
@@ -266,7 +259,7 @@ class WilsonLoops(LoopSet, ReducedNoise):
 
     name: ClassVar[str] = "wilson-loops"
     summary: ClassVar[str] = "Wilson loops on and off axis, smeared"
-    columns: ClassVar[TableColumns] = COLUMNS
+    columns: ClassVar[TableColumns] = loop_tables.COLUMNS
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and equivalent directions"
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True
@@ -303,14 +296,14 @@ class WilsonLoops(LoopSet, ReducedNoise):
             default=next(iter(ORDERINGS)),
             choices=tuple(ORDERINGS),
         ),
-        *NOISE_OPTIONS,
+        *noise_reduction.NOISE_OPTIONS,
     )
     formerly: ClassVar[Mapping[str, str]] = {"orderings": ORDERINGS["all"]}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.correlations:
-            object.__setattr__(self, "columns", COLUMNS.complete())
+            object.__setattr__(self, "columns", loop_tables.COLUMNS.complete())
         self.check_distances()
         if self.noise:
             self.check_noise(self.noise)
@@ -327,9 +320,9 @@ class WilsonLoops(LoopSet, ReducedNoise):
         """
         settings = {name: value for name, value in options.items() if value is not None}
         options = {"smear": defaults.SMEARING} | settings
-        declared = (*cls.options, *action_options(), smear_option())
+        declared = (*cls.options, *noise_reduction.action_options(), smear_option())
         values = check_options((*declared, *smearing_options()), options, cls.name)
-        noise = NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
+        noise = noise_reduction.NoiseReduction.from_options(lattice, values, WITHOUT_UPDATES)
         names = {option.name for option in declared}
         parameters = {name: value for name, value in values.items() if name not in names}
         smearing = make_smearing(values["smear"], parameters)
@@ -419,7 +412,11 @@ class WilsonLoops(LoopSet, ReducedNoise):
             **({"orderings": ORDERINGS[self.orderings]} if has_orderings else {}),
             "r_max": str(self.r_max),
             "t_max": str(self.t_max),
-            **({T_STEP: str(self.times.step), **self.noise.header} if self.noise else {}),
+            **(
+                {loop_tables.T_STEP: str(self.times.step), **self.noise.header}
+                if self.noise
+                else {}
+            ),
         }
 
     def plain_measurer(self, like: Field) -> Measurer:
@@ -448,14 +445,14 @@ class WilsonLoops(LoopSet, ReducedNoise):
 
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
         """
-        wilson_loops = series_of(table, source, COLUMNS, WHAT)
+        wilson_loops = series_of(table, source, loop_tables.COLUMNS, loop_tables.WHAT)
         return {
-            f"{_in_words(pair, OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
+            f"{_in_words(pair, loop_tables.OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
-            for pair in level_pairs(wilson_loops)
-            for path in paths_of(wilson_loops)
-            for loops in [select_loops(wilson_loops, path, *pair)]
+            for pair in loop_tables.level_pairs(wilson_loops)
+            for path in loop_tables.paths_of(wilson_loops)
+            for loops in [loop_tables.select_loops(wilson_loops, path, *pair)]
             for i, r in enumerate(loops.r)
         }
 
@@ -483,7 +480,7 @@ CORRELATIONS = "all pairs of levels on the two spatial sides, averaged over both
 
 def _in_words(levels: tuple[int, int], both: bool) -> str:
     """Return the levels of loops for the name of a series."""
-    return f"smearing={levels[0]}" + (f",{OTHER_LEVEL}={levels[1]}" if both else "")
+    return f"smearing={levels[0]}" + (f",{loop_tables.OTHER_LEVEL}={levels[1]}" if both else "")
 
 
 def _parse_levels(text: str | tuple[int, ...]) -> tuple[int, ...]:

@@ -37,17 +37,7 @@ from gauge_mc.fits.quoted import (
     tag_of_levels,
 )
 from gauge_mc.options import Option
-from gauge_mc.quantities.potential.loop_tables import (
-    AXIS,
-    LOOP_COLUMNS,
-    LoopGrid,
-    PathLoops,
-    creutz_ratios,
-    ensemble_of,
-    lines_of,
-    read_loops,
-    select_loops,
-)
+from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.observables import SPACE, TIME, PlanarLoops
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import SKIP
@@ -81,9 +71,9 @@ class CreutzRatios:
 class CreutzResult(FitResult):
     """Creutz ratios of an ensemble."""
 
-    ratios: LoopGrid
+    ratios: loop_tables.LoopGrid
     """The ratios chi(R, T) with their errors."""
-    loops: PathLoops
+    loops: loop_tables.PathLoops
     """The loops from which the ratios were computed."""
     ensemble: Mapping[str, str]
     """Group, beta and lattice of the ensemble."""
@@ -149,17 +139,20 @@ class CreutzFit(Fit):
 
     name: ClassVar[str] = "creutz"
     summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
-    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = loop_tables.LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (CreutzRatios,)
     fewest: ClassVar[int] = MIN_FOR_ERRORS
     options: ClassVar[tuple[Option, ...]] = (LEVEL, SKIP)
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> CreutzResult:
         """Compute the ratios from the loops of a table; see `Fit.carry_out`."""
-        table = read_loops(tables, options.get(SKIP.name, 0))
-        loops = select_loops(table, AXIS, options.get(LEVEL.name))
+        table = loop_tables.read_loops(tables, options.get(SKIP.name, 0))
+        loops = loop_tables.select_loops(table, loop_tables.AXIS, options.get(LEVEL.name))
         return CreutzResult(
-            creutz_ratios(loops), loops, ensemble_of(table.header), lines_of(table.header)
+            loop_tables.creutz_ratios(loops),
+            loops,
+            loop_tables.ensemble_of(table.header),
+            loop_tables.lines_of(table.header),
         )
 
 

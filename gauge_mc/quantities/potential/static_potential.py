@@ -14,15 +14,7 @@ from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, Replicas,
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import bracketed
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.potential.forms import (
-    HBAR_C,
-    ROOT_SIGMA,
-    FormFit,
-    PotentialData,
-    PotentialScale,
-    StaticGluons,
-    average_forms,
-)
+from gauge_mc.quantities.potential import forms
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, step_length
 from gauge_mc.quoting import these
 from gauge_mc.results import documented, result_field
@@ -89,11 +81,11 @@ class StaticPotential:
     configurations: int = result_field("Number of configurations.")
     independent: float = result_field("Effective number of independent configurations.")
     points: tuple[PotentialPoint, ...] = result_field("V(R), sorted by R.")
-    scales: dict[str, PotentialScale] = result_field(
+    scales: dict[str, forms.PotentialScale] = result_field(
         "``sigma``, ``root_sigma``, ``r0``, ``r1`` and ``rc`` in lattice units, and ``spacing`` in "
         "fm, averaged over forms and windows, as far as the distances contain them."
     )
-    fits: tuple[FormFit, ...] = result_field("The most probable fits of forms of V(R).")
+    fits: tuple[forms.FormFit, ...] = result_field("The most probable fits of forms of V(R).")
     force: tuple[ForcePoint, ...] = result_field(
         "Forces between neighbouring distances on each path, sorted by r_I."
     )
@@ -118,7 +110,7 @@ class StaticPotential:
     )
 
     @property
-    def best(self) -> FormFit | None:
+    def best(self) -> forms.FormFit | None:
         """The most probable fit, or None without any."""
         return next(iter(self.fits), None)
 
@@ -188,28 +180,28 @@ class PotentialSeries:
         return cls(points, np.stack(series, axis=1), replicas, tuple(left_out))
 
     def potential(
-        self, r_min: float | None, r_max: float | None, gluons: StaticGluons, **more: object
+        self, r_min: float | None, r_max: float | None, gluons: forms.StaticGluons, **more: object
     ) -> tuple[StaticPotential, dict[str, Array]]:
         """Return V(R) with its scales, and the linearised time series of these."""
         points = tuple(
             replace(point, improved=gluons.potential_distance(point.path, point.steps))
             for point in self.points
         )
-        data = PotentialData(
+        data = forms.PotentialData(
             self.replicas,
             np.array([point.distance for point in points]),
             np.array([1 / point.improved for point in points]),
             self.series,
             np.array([point.systematic for point in points]),
         )
-        average = average_forms(data, r_min, r_max)
+        average = forms.average_forms(data, r_min, r_max)
         scales, histories = dict(average.scales), dict(average.histories)
         if "sigma" in scales and scales["sigma"].value.value > 0:
             root = math.sqrt(scales["sigma"].value.value)
-            for name, factor in (("root_sigma", 1.0), ("spacing", HBAR_C / ROOT_SIGMA)):
+            for name, factor in (("root_sigma", 1.0), ("spacing", forms.HBAR_C / forms.ROOT_SIGMA)):
                 history = factor * (root / 2 + histories["sigma"] / (2 * root))
                 systematic = factor * scales["sigma"].systematic / (2 * root)
-                scales[name] = PotentialScale(self.replicas.estimate(history), systematic)
+                scales[name] = forms.PotentialScale(self.replicas.estimate(history), systematic)
                 histories[name] = history
         result = StaticPotential(
             configurations=len(self.series),
@@ -223,7 +215,7 @@ class PotentialSeries:
         )
         return result, histories
 
-    def _forces(self, gluons: StaticGluons) -> list[ForcePoint]:
+    def _forces(self, gluons: forms.StaticGluons) -> list[ForcePoint]:
         """Return the forces between neighbouring distances, sorted by distance."""
         index = {(point.path, point.steps): i for i, point in enumerate(self.points)}
         forces = []

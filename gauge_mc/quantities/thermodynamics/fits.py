@@ -20,6 +20,7 @@ from gauge_mc.options import Option
 from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
 from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition
 from gauge_mc.quantities.plaquette import Plaquette
+from gauge_mc.quantities.thermodynamics import integral
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     COLUMNS,
     FIELD_COLUMNS,
@@ -31,22 +32,6 @@ from gauge_mc.quantities.thermodynamics.field_correlators import (
     field_correlators,
     flow_state,
     read_field_series,
-)
-from gauge_mc.quantities.thermodynamics.integral import (
-    BulkRun,
-    BulkRuns,
-    MeasuredLength,
-    ScaleCurve,
-    ThermodynamicsResult,
-    ThermodynamicState,
-    cautions_of,
-    equation_of_state,
-    ideal_pressure,
-    ideal_pressure_on_lattice,
-    known_scale,
-    measured_scale,
-    read_bulk_runs,
-    table_with,
 )
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.results import documented, headings, result_field
@@ -79,7 +64,7 @@ CRITICAL = Option(
 )
 
 
-class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
+class ThermodynamicsFitResult(DataResult[integral.ThermodynamicsResult]):
     """The equation of state at one temporal extent."""
 
     observable: ClassVar[str] = (
@@ -112,10 +97,10 @@ class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
     def _table(self, title: str, names: tuple[str, ...]) -> Table:
         """Return a table of some fields of the states, as far as they are known."""
         result = self.found
-        titles = {**headings(ThermodynamicState), "length": f"T·{result.scale}"}
+        titles = {**headings(integral.ThermodynamicState), "length": f"T·{result.scale}"}
         shown = ("beta", *(["length"] if result.scale != INVERSE else []), "ratio", *names)
         heads = {name: titles[name] for name in shown}
-        return table_of(title, ThermodynamicState, result.states, 4, heads=heads)
+        return table_of(title, integral.ThermodynamicState, result.states, 4, heads=heads)
 
     def _conclusions(self) -> list[str]:
         """Return the ideal gas and the scale, a line each."""
@@ -136,7 +121,10 @@ class ThermodynamicsFit(Fit):
     name: ClassVar[str] = "thermodynamics"
     summary: ClassVar[str] = "pressure, energy and entropy density, from scans at T > 0 and T = 0"
     columns: ClassVar[tuple[str, ...]] = Plaquette.columns.names
-    content: ClassVar[tuple[type[Any], ...]] = (ThermodynamicsResult, ThermodynamicState)
+    content: ClassVar[tuple[type[Any], ...]] = (
+        integral.ThermodynamicsResult,
+        integral.ThermodynamicState,
+    )
     of_scans: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EXTENT, COLD, SCALE, CRITICAL, ENERGY, GOAL, SKIP)
 
@@ -148,11 +136,13 @@ class ThermodynamicsFit(Fit):
 FITS.register(ThermodynamicsFit())
 
 
-def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResult:
+def thermodynamics(folder: Path, options: dict[str, Any]) -> integral.ThermodynamicsResult:
     """Return the equation of state of the runs in a folder, as options choose it."""
     skip = options.get(SKIP.name, 0)
     cold = options.get(COLD.name)
-    runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
+    runs = integral.read_bulk_runs(
+        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
+    )
     couplings, differences = runs.differences()
     extent, by_extent = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
     critical = by_extent.get(extent)
@@ -170,33 +160,33 @@ def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResul
             cautions.append(f"{scale.name} is not known at β = {critical:.12g}, so T/T_c is not.")
         size = couplings.size
         cut = (scale.length[:size], scale.slope[:size], scale.slope_error[:size])
-        scale = ScaleCurve(scale.name, scale.source, *cut)
-    states = equation_of_state(couplings, differences, extent, scale, at_critical)
+        scale = integral.ScaleCurve(scale.name, scale.source, *cut)
+    states = integral.equation_of_state(couplings, differences, extent, scale, at_critical)
     dimension, wilson = runs.group.dimension, runs.coupling.action.rectangle == 0
-    return ThermodynamicsResult(
+    return integral.ThermodynamicsResult(
         dict(runs.ensemble),
         str(runs.lattice),
         scale.name if scale else None,
         scale.source if scale else None,
         critical,
         states,
-        ideal_pressure(dimension),
-        ideal_pressure_on_lattice(dimension, extent) if wilson else None,
-        [*cautions, *cautions_of(states)],
+        integral.ideal_pressure(dimension),
+        integral.ideal_pressure_on_lattice(dimension, extent) if wilson else None,
+        [*cautions, *integral.cautions_of(states)],
     )
 
 
 def _scale(
-    runs: BulkRuns,
+    runs: integral.BulkRuns,
     beta: Array,
     options: dict[str, Any],
     couplings: Mapping[int, float],
     cautions: list[str],
-) -> ScaleCurve | None:
+) -> integral.ScaleCurve | None:
     """Return the scale that options choose, and add cautions about it; None if there is none."""
     choice = choice_of(SCALE, options)
-    literature = known_scale(runs.coupling.action, runs.group, beta)
-    curve: ScaleCurve | None
+    literature = integral.known_scale(runs.coupling.action, runs.group, beta)
+    curve: integral.ScaleCurve | None
     if choice == CRITICAL_COUPLINGS or (
         choice is None and literature is None and len(couplings) > 1
     ):
@@ -221,10 +211,10 @@ def _scale(
     return curve
 
 
-def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
+def _of_couplings(couplings: Mapping[int, float], beta: Array) -> integral.ScaleCurve:
     """Return 1/T_c, which is N_t a at the critical coupling of N_t."""
-    points = [MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
-    curve = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
+    points = [integral.MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
+    curve = integral.measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
     if curve is None:
         raise UsageError(
             f"The lattice spacing follows from critical couplings at two N_t or more; give them "
@@ -260,8 +250,8 @@ def critical_couplings(text: str) -> dict[int, float]:
 
 
 def _of_runs(
-    runs: BulkRuns, beta: Array, options: dict[str, Any], cautions: list[str]
-) -> ScaleCurve | None:
+    runs: integral.BulkRuns, beta: Array, options: dict[str, Any], cautions: list[str]
+) -> integral.ScaleCurve | None:
     """Return sqrt(t0) of the runs at T = 0 at all couplings, or None."""
     choice = definition(options)
     target = choice["target"]
@@ -269,7 +259,7 @@ def _of_runs(
     if complaint:
         cautions.append(complaint)
     source = f"t₀ of the runs at T = 0, where t²⟨E⟩ = {target:g}"
-    return measured_scale("√t₀", source, lengths, beta)
+    return integral.measured_scale("√t₀", source, lengths, beta)
 
 
 SMALLEST = 2.0
@@ -349,7 +339,9 @@ FITS.register(EnergyMomentumFit())
 def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
     """Return the entropy density and the trace anomaly of the runs in a folder."""
     skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
-    runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
+    runs = integral.read_bulk_runs(
+        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
+    )
     extent = runs.lattice.t
     radii = (options.get(RADIUS_MIN.name, SMALLEST), options.get(RADIUS_MAX.name, extent / 2))
     if not radii[0] < radii[1]:
@@ -364,13 +356,13 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
         str(runs.lattice),
         energy,
         states,
-        ideal_pressure(runs.group.dimension),
+        integral.ideal_pressure(runs.group.dimension),
         [*runs.cautions, *cautions],
     )
 
 
 def _states(
-    runs: BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
+    runs: integral.BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
 ) -> tuple[list[FlowState], list[str]]:
     """Return the states at all couplings with the flow at both temperatures, and cautions."""
     states, lacking = [], []
@@ -393,9 +385,9 @@ def _states(
     return states, [words] if lacking else []
 
 
-def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
+def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
     """Return the energies of the runs at one coupling and temperature, or None."""
-    paths = [path for run in runs if (path := table_with(run.path, THERMAL_COLUMNS))]
+    paths = [path for run in runs if (path := integral.table_with(run.path, THERMAL_COLUMNS))]
     if not paths:
         return None
     skips = [last_skipped(path.parent, skip) for path in paths]

@@ -33,13 +33,7 @@ from gauge_mc.groups import GROUPS, Group
 from gauge_mc.libraries import load
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, read_flow
 from gauge_mc.quantities.flow.scales import flow_scales
-from gauge_mc.quantities.transition.thermal_runs import (
-    LEAST_MEASUREMENTS,
-    VARYING,
-    action_series,
-    check_equal,
-    check_one_extent,
-)
+from gauge_mc.quantities.transition import thermal_runs
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.updates.terms import weights
@@ -431,7 +425,7 @@ def read_bulk_runs(
             f"{f', {extent},' if extent else ''} than in space; name the folder of a scan that has "
             "measured the loops of its action."
         )
-    check_one_extent(folder, (x.lattice for x in hot))
+    thermal_runs.check_one_extent(folder, (x.lattice for x in hot))
     lattice = max((x.lattice for x in hot), key=lambda x: x.sites)
     smaller = sorted({str(x.lattice) for x in hot} - {str(lattice)})
     words = "The runs on {} are left out, which is smaller than {}."
@@ -462,9 +456,9 @@ def _read(
         stated = (header for header in headers if {"group", "beta", "lattice"} <= header.keys())
         if (header := next(stated, None)) is None:
             continue
-        keys = (*(key for key in ensemble_keys() if key not in VARYING), *weights())
+        keys = (*(key for key in ensemble_keys() if key not in thermal_runs.VARYING), *weights())
         ensemble = {key: header[key] for key in keys if key in header}
-        check_equal(shared or ensemble, ensemble, path)
+        thermal_runs.check_equal(shared or ensemble, ensemble, path)
         shared = ensemble
         coupling = Coupling.of_metadata(header)
         if coupling.action.factors:
@@ -472,13 +466,14 @@ def _read(
                 f"{path} has the bare anisotropy {coupling.action.anisotropy:g}, and the equation "
                 "of state is for equal lattice spacings in space and along t; use isotropic runs."
             )
-        updates, density = action_series(path, coupling)
+        updates, density = thermal_runs.action_series(path, coupling)
         last = last_skipped(path, skip)
         density = density[updates > last]
-        if density.size < LEAST_MEASUREMENTS:
+        if density.size < thermal_runs.LEAST_MEASUREMENTS:
             raise GaugeError(
                 f"{path} has measured the loops of its action at {density.size} updates after "
-                f"update {last}, and {LEAST_MEASUREMENTS} are needed; continue the run."
+                f"update {last}, and {thermal_runs.LEAST_MEASUREMENTS} are needed; continue the "
+                "run."
             )
         runs.append(BulkRun(path, coupling, Lattice.parse(header["lattice"]), density))
     return runs, shared

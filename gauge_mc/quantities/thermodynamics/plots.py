@@ -14,17 +14,12 @@ from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.pictures import GREY, Frame, Guide, Mark, Picture, Symbols, look
 from gauge_mc.plots.runs import ScanFigure, TablePlot, caution
+from gauge_mc.quantities.thermodynamics import fits
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     FIELD_COLUMNS,
     FieldCorrelatorPoint,
     field_correlators,
     read_field_series,
-)
-from gauge_mc.quantities.thermodynamics.fits import (
-    EnergyMomentumFit,
-    ThermodynamicsFit,
-    flow_thermodynamics,
-    thermodynamics,
 )
 from gauge_mc.quantities.thermodynamics.integral import ThermodynamicsResult
 from gauge_mc.run.thermalisation import SKIP
@@ -46,11 +41,11 @@ class ThermodynamicsPlot(ScanFigure):
     name = "thermodynamics"
     summary = "pressure, energy and entropy density against the temperature"
     fit: ClassVar[str] = "thermodynamics"
-    options: ClassVar[tuple[Option, ...]] = ThermodynamicsFit.options
+    options: ClassVar[tuple[Option, ...]] = fits.ThermodynamicsFit.options
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show all against T/T_c, the temperature times a length, or the coupling."""
-        result = thermodynamics(scan, options)
+        result = fits.thermodynamics(scan, options)
         caution(*result.cautions)
         x, label = abscissae(result)
         rest: list[Mark] = [
@@ -112,11 +107,11 @@ class EnergyMomentumPlot(ScanFigure):
     name = "energy-momentum"
     summary = "entropy density and trace anomaly from the gradient flow, against its time"
     fit: ClassVar[str] = "energy-momentum"
-    options: ClassVar[tuple[Option, ...]] = EnergyMomentumFit.options
+    options: ClassVar[tuple[Option, ...]] = fits.EnergyMomentumFit.options
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show both at the flow times of the fit, with larger symbols for their limits."""
-        result = flow_thermodynamics(scan, options)
+        result = fits.flow_thermodynamics(scan, options)
         caution(*result.cautions)
         extent, entropy, anomaly = int(result.lattice.split("x")[-1]), list[Mark](), list[Mark]()
         for number, state in enumerate(result.states):

@@ -22,25 +22,7 @@ from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, empty_table, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.curves import (
-    ZERO,
-    History,
-    draw_distribution,
-    finish_distribution,
-    integer_ticks,
-    normal_distribution,
-    series_line,
-)
-from gauge_mc.plots.figures.pictures import (
-    Frame,
-    KeyEntry,
-    Mark,
-    Picture,
-    Sketch,
-    Stroke,
-    look,
-    minus,
-)
+from gauge_mc.plots.figures import curves, pictures
 from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
@@ -404,7 +386,7 @@ class HmcPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
         """Show the change of the energy along the Markov chain beside its distribution.
 
         Rejected trajectories are marked. The normal distribution with the measured <dH>, whose
@@ -417,37 +399,48 @@ class HmcPlot(TablePlot):
         rejected = read.columns["accepted"][valid] == 0
         mean, weight = estimate(change), estimate(np.exp(-change))
         acceptance = estimate(read.columns["accepted"])
-        style = series_line(look(0)["color"])
-        crosses = {"marker": "x", "markersize": 3, "linestyle": "none", "color": look(1)["color"]}
-        energies = rf"$\langle\Delta H\rangle={minus(mean)}$"
-        weights = rf"$\langle e^{{-\Delta H}}\rangle={minus(weight)}$"
+        style = curves.series_line(pictures.look(0)["color"])
+        crosses = {
+            "marker": "x",
+            "markersize": 3,
+            "linestyle": "none",
+            "color": pictures.look(1)["color"],
+        }
+        energies = rf"$\langle\Delta H\rangle={pictures.minus(mean)}$"
+        weights = rf"$\langle e^{{-\Delta H}}\rangle={pictures.minus(weight)}$"
         series = [
-            ZERO,
-            Stroke(sweeps, change, style=style),
-            Stroke(sweeps[rejected], change[rejected], style=crosses),
-            KeyEntry(style=style, text=energies),
-            KeyEntry(style=crosses, text=f"rejected; acceptance {acceptance}"),
-            KeyEntry(style={"linestyle": "none"}, text=weights),
+            curves.ZERO,
+            pictures.Stroke(sweeps, change, style=style),
+            pictures.Stroke(sweeps[rejected], change[rejected], style=crosses),
+            pictures.KeyEntry(style=style, text=energies),
+            pictures.KeyEntry(style=crosses, text=f"rejected; acceptance {acceptance}"),
+            pictures.KeyEntry(style={"linestyle": "none"}, text=weights),
         ]
-        beside: list[Mark] = [
-            Sketch(lambda axes: axes.sharey(axes.figure.axes[0])),
-            Sketch(partial(draw_distribution, history=History("", sweeps, change), look=look(0))),
+        beside: list[pictures.Mark] = [
+            pictures.Sketch(lambda axes: axes.sharey(axes.figure.axes[0])),
+            pictures.Sketch(
+                partial(
+                    curves.draw_distribution,
+                    history=curves.History("", sweeps, change),
+                    look=pictures.look(0),
+                )
+            ),
         ]
         if mean.value > 0:
             words = r"normal distribution of variance $2\,\langle\Delta H\rangle$"
             fine = np.linspace(change.min(), change.max(), 200)
-            beside.append(normal_distribution(fine, mean.value, 2 * mean.value, words))
+            beside.append(curves.normal_distribution(fine, mean.value, 2 * mean.value, words))
         lower = _lower_frames(read) if read.terms else []
         rows = 1 + len(lower) // 2
         frames = [
-            Frame(series, "", r"$\Delta H$", finish=_finish_series),
-            Frame(beside, "distribution", finish=_finish_distribution),
+            pictures.Frame(series, "", r"$\Delta H$", finish=_finish_series),
+            pictures.Frame(beside, "distribution", finish=_finish_distribution),
             *lower,
         ]
         frames[-2] = replace(frames[-2], x="update")
         ratios = (HEIGHT, *[LOWER] * (rows - 1))
         layout = {"nrows": rows, "ncols": 2, "width_ratios": (4, 1.2), "height_ratios": ratios}
-        return Picture(frames, sum(ratios), columns=2, layout=layout)
+        return pictures.Picture(frames, sum(ratios), columns=2, layout=layout)
 
 
 PLOTS.register(HmcPlot())
@@ -456,44 +449,46 @@ PLOTS.register(HmcPlot())
 def _finish_series(axes: Axes) -> None:
     """Put the ticks of updates at integers, in all frames of time series."""
     axes.margins(x=0.02)
-    integer_ticks(axes)
+    curves.integer_ticks(axes)
 
 
 def _finish_distribution(axes: Axes) -> None:
     """Leave the labels of the energies to the time series."""
     axes.tick_params(labelleft=False)
-    finish_distribution(axes)
+    curves.finish_distribution(axes)
 
 
-def _lower_frames(table: TrajectoryTable) -> list[Frame]:
+def _lower_frames(table: TrajectoryTable) -> list[pictures.Frame]:
     """Return the forces of the terms of the action, and the iterations of their solvers.
 
     The ends of the spectrum follow where there is a rational function. Each row of frames has a
     series, and room for the names of the terms beside it.
     """
     valid = ~table.failed
-    share = Sketch(lambda axes: axes.sharex(axes.figure.axes[0]))
-    forces, iterations, ends = (list[Mark]([share]) for _ in range(3))
-    names = list[Mark]()
+    share = pictures.Sketch(lambda axes: axes.sharex(axes.figure.axes[0]))
+    forces, iterations, ends = (list[pictures.Mark]([share]) for _ in range(3))
+    names = list[pictures.Mark]()
     endings = {GAUGE: "", **{name: f"_{name}" for name in table.terms}}
     for place, (name, ending) in enumerate(endings.items()):
-        style = series_line(look(place)["color"])
+        style = curves.series_line(pictures.look(place)["color"])
 
-        def curve(kind: str, of: Any = valid, style: Any = style, ending: str = ending) -> Stroke:
+        def curve(
+            kind: str, of: Any = valid, style: Any = style, ending: str = ending
+        ) -> pictures.Stroke:
             values = table.columns[f"{kind}{ending}"]
-            return Stroke(table.sweeps[of], values[of], style=style)
+            return pictures.Stroke(table.sweeps[of], values[of], style=style)
 
         forces.append(curve(FORCE))
-        names.append(Stroke([], [], style={**style, "label": name}))
+        names.append(pictures.Stroke([], [], style={**style, "label": name}))
         if table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1)).any():
             iterations.append(curve(ITERATIONS, slice(None)))
         ends += [curve(kind) for kind in (SMALLEST, LARGEST) if f"{kind}{ending}" in table.columns]
     rows = [
-        Frame(forces, "", r"rms $|F|$", {"yscale": "log"}),
-        Frame(names, finish=_finish_names),
-        Frame(iterations, "", "iterations", {"ylim": (0, None)}),
+        pictures.Frame(forces, "", r"rms $|F|$", {"yscale": "log"}),
+        pictures.Frame(names, finish=_finish_names),
+        pictures.Frame(iterations, "", "iterations", {"ylim": (0, None)}),
         NOTHING,
-        Frame(ends, "", "ends of the spectrum", {"yscale": "log"}),
+        pictures.Frame(ends, "", "ends of the spectrum", {"yscale": "log"}),
         NOTHING,
     ]
     return rows if any(name.startswith(f"{SMALLEST}_") for name in table.columns) else rows[:4]
@@ -505,5 +500,5 @@ def _finish_names(axes: Axes) -> None:
     axes.legend(loc="upper left", borderaxespad=0)
 
 
-NOTHING = Frame([], finish=lambda axes: axes.axis("off"))
+NOTHING = pictures.Frame([], finish=lambda axes: axes.axis("off"))
 """Room without a frame."""

@@ -18,45 +18,9 @@ from gauge_mc.fits.quoted import CRITICAL_EXTENT, Goal, QuotedNumber, quoted_fie
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.pictures import (
-    HOLLOW,
-    Frame,
-    KeyEntry,
-    Mark,
-    Picture,
-    Sketch,
-    Stroke,
-    Symbols,
-    look,
-)
+from gauge_mc.plots.figures import pictures
 from gauge_mc.plots.runs import ScanFigure, caution
-from gauge_mc.quantities.transition.results import (
-    ISING_ETA,
-    BinderCrossing,
-    CriticalCoupling,
-    CriticalTemperature,
-    LatentHeat,
-    StraightLine,
-    ThermalRunResult,
-    TransitionResult,
-    VolumeTransition,
-    cautions_of,
-    extrapolations,
-    transition,
-)
-from gauge_mc.quantities.transition.reweighting import (
-    ISING_COLOURS,
-    NEAR_AXIS,
-    ThermalCurve,
-    ThermalVolume,
-    near_axis,
-)
-from gauge_mc.quantities.transition.thermal_runs import (
-    LOOP_COLUMNS,
-    ThermalRuns,
-    loop_observable,
-    read_thermal_runs,
-)
+from gauge_mc.quantities.transition import results, reweighting, thermal_runs
 from gauge_mc.results import headings
 from gauge_mc.run.thermalisation import SKIP
 
@@ -80,7 +44,7 @@ REPLICAS = Option(
 """The number of bootstrap samples of every volume, an option of the fit and of the plot."""
 
 
-class TransitionFitResult(DataResult[TransitionResult]):
+class TransitionFitResult(DataResult[results.TransitionResult]):
     """A transition at finite temperature: critical couplings of all volumes and an infinite one."""
 
     observable: ClassVar[str] = (
@@ -95,7 +59,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
         f = self.found
         has_times = any(run.tunnelling_time for volume in f.volumes for run in volume.runs)
         runs = Table(title="Runs, with the overlap of each with the next one")
-        names = [*headings(ThermalRunResult).values()]
+        names = [*headings(results.ThermalRunResult).values()]
         for name in ("lattice", *(names if has_times else names[:-1])):
             runs.add_column(name, justify="right", no_wrap=" " not in name)
         runs.columns[0].justify = "left"
@@ -113,13 +77,13 @@ class TransitionFitResult(DataResult[TransitionResult]):
                     "" if number else volume.lattice, *(cells if has_times else cells[:-1])
                 )
         sections = [
-            ("Crossings of U", BinderCrossing, f.crossings),
-            ("In an infinite volume", CriticalCoupling, f.critical),
-            ("Latent heat", LatentHeat, f.latent_heats),
+            ("Crossings of U", results.BinderCrossing, f.crossings),
+            ("In an infinite volume", results.CriticalCoupling, f.critical),
+            ("Latent heat", results.LatentHeat, f.latent_heats),
         ]
         return [
             runs,
-            table_of("Transition on every lattice", VolumeTransition, f.volumes, 3, "left"),
+            table_of("Transition on every lattice", results.VolumeTransition, f.volumes, 3, "left"),
             *(table_of(title, kind, rows, 3, "left") for title, kind, rows in sections if rows),
             *self._conclusions(),
             *f.cautions,
@@ -149,7 +113,7 @@ class TransitionFitResult(DataResult[TransitionResult]):
         f, lines = self.found, []
         if f.exponent:
             if self.continuous:
-                expected = f"γ/ν = {2 - ISING_ETA:.4f} of the Ising model"
+                expected = f"γ/ν = {2 - results.ISING_ETA:.4f} of the Ising model"
             else:
                 expected = "3 of a transition of first order"
             lines.append(
@@ -178,15 +142,15 @@ class TransitionFit(Fit):
     summary: ClassVar[str] = (
         "critical coupling and temperature of deconfinement, from a scan, by reweighting in β"
     )
-    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
+    columns: ClassVar[tuple[str, ...]] = thermal_runs.LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (
-        TransitionResult,
-        VolumeTransition,
-        ThermalRunResult,
-        BinderCrossing,
-        CriticalCoupling,
-        CriticalTemperature,
-        LatentHeat,
+        results.TransitionResult,
+        results.VolumeTransition,
+        results.ThermalRunResult,
+        results.BinderCrossing,
+        results.CriticalCoupling,
+        results.CriticalTemperature,
+        results.LatentHeat,
     )
     of_scans: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)
@@ -205,15 +169,21 @@ class TransitionFit(Fit):
     def carry_out(self, tables: Sequence[Path], **options: Any) -> TransitionFitResult:
         """Find the transition from all runs in a folder; see `Fit.carry_out`."""
         runs, volumes = volumes_of(tables[0], options)
-        return TransitionFitResult(transition(volumes, runs.group, runs.coupling, runs.ensemble))
+        return TransitionFitResult(
+            results.transition(volumes, runs.group, runs.coupling, runs.ensemble)
+        )
 
 
 FITS.register(TransitionFit())
 
 
-def volumes_of(folder: Path, options: dict[str, Any]) -> tuple[ThermalRuns, list[ThermalVolume]]:
+def volumes_of(
+    folder: Path, options: dict[str, Any]
+) -> tuple[thermal_runs.ThermalRuns, list[reweighting.ThermalVolume]]:
     """Return the runs in a folder and their volumes, as options choose them."""
-    runs = read_thermal_runs(folder, options.get(SKIP.name, 0), options.get(EXTENT.name))
+    runs = thermal_runs.read_thermal_runs(
+        folder, options.get(SKIP.name, 0), options.get(EXTENT.name)
+    )
     return runs, runs.volumes(options.get(REPLICAS.name, REPLICAS.usual))
 
 
@@ -225,7 +195,7 @@ class TransitionPlot(ScanFigure):
     fit: ClassVar[str] = "transition"
     options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)
 
-    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+    def picture(self, scan: Path, options: dict[str, Any]) -> pictures.Picture:
         """Show the transition on several lattices.
 
         The frames are the susceptibility and the Binder cumulant, the deconfined fraction, or for
@@ -233,11 +203,11 @@ class TransitionPlot(ScanFigure):
         couplings against their distance from infinite volume.
         """
         read, volumes = volumes_of(scan, options)
-        caution(*cautions_of(volumes))
-        ising = volumes[0].colours == ISING_COLOURS
-        declared = {x.name: x for x in OBSERVABLES[loop_observable()].derived}
+        caution(*results.cautions_of(volumes))
+        ising = volumes[0].colours == reweighting.ISING_COLOURS
+        declared = {x.name: x for x in OBSERVABLES[thermal_runs.loop_observable()].derived}
         chi, binder = declared["susceptibility"], declared["binder"]
-        marks: tuple[list[Mark], list[Mark], list[Mark]] = [], [], []
+        marks: tuple[list[pictures.Mark], list[pictures.Mark], list[pictures.Mark]] = [], [], []
         for n, volume in enumerate(volumes):
             marks[0].extend(_curve(volume, volume.susceptibility, chi.estimate, n, named=True))
             marks[1].extend(_curve(volume, volume.binder, binder.estimate, n))
@@ -245,18 +215,18 @@ class TransitionPlot(ScanFigure):
                 marks[2].extend(_curve(volume, volume.fraction, partial(_fraction, volume), n))
             elif np.interp(volume.peak[0][0], volume.beta, volume.covered) == 1:  # not NaN
                 edges, density = volume.histogram
-                stairs = partial(_draw_stairs, density, edges, look(n)["color"])
-                marks[2].append(Sketch(stairs))
+                stairs = partial(_draw_stairs, density, edges, pictures.look(n)["color"])
+                marks[2].append(pictures.Sketch(stairs))
         of_modulus = "$|L|$", r"density at the peak of $\chi$"
         frames = [
-            Frame(marks[0], r"$\beta$", f"${chi.symbol}=${chi.axis}"),
-            Frame(marks[1], r"$\beta$", f"${binder.symbol}=${binder.axis}"),
-            Frame(marks[2], *(of_modulus if ising else (r"$\beta$", FRACTION))),
-            _infinite(extrapolations(volumes), ising),
+            pictures.Frame(marks[0], r"$\beta$", f"${chi.symbol}=${chi.axis}"),
+            pictures.Frame(marks[1], r"$\beta$", f"${binder.symbol}=${binder.axis}"),
+            pictures.Frame(marks[2], *(of_modulus if ising else (r"$\beta$", FRACTION))),
+            _infinite(results.extrapolations(volumes), ising),
         ]
         frames = [replace(frame, finish=_set_few_ticks) for frame in frames]
         title = f"{read.group.label}, Nₜ = {volumes[0].lattice.t}"
-        return Picture(frames, 5.6, title, columns=3, layout={"nrows": 2, "ncols": 2})
+        return pictures.Picture(frames, 5.6, title, columns=3, layout={"nrows": 2, "ncols": 2})
 
 
 FRACTION = r"deconfined fraction $(3p-1)/2$"
@@ -277,55 +247,61 @@ def _draw_stairs(density: Any, edges: Any, colour: str, axes: Axes) -> Any:
 
 
 def _curve(
-    volume: ThermalVolume,
-    curve: ThermalCurve,
+    volume: reweighting.ThermalVolume,
+    curve: reweighting.ThermalCurve,
     measured: Callable[[list[Any], Lattice], tuple[float, float]],
     number: int,
     named: bool = False,
-) -> Iterator[Mark]:
+) -> Iterator[pictures.Mark]:
     """Yield a curve with its errors where histograms overlap, and the values of single runs."""
-    style, text = look(number), str(volume.lattice) if named else ""
+    style, text = pictures.look(number), str(volume.lattice) if named else ""
     line = {"color": style["color"], "linewidth": 1}
     ends = np.flatnonzero(np.diff(volume.covered)) + 1
     for part in np.split(np.arange(curve.beta.size), ends)[::2]:
         rows = curve.beta[part], curve.value[part], curve.error[part]
-        yield Stroke(*rows, style=line, text="" if part[0] else text)
+        yield pictures.Stroke(*rows, style=line, text="" if part[0] else text)
     for beta in volume.reweighting.beta:
         loops = [chain.loop for chain in volume.chains if chain.beta == beta]
         chains = [{"abs": np.abs(loop), "loop": loop} for loop in loops]
         value, error = measured(chains, volume.lattice)
-        yield Symbols([beta], [value], [np.nan_to_num(error)], style=style)
+        yield pictures.Symbols([beta], [value], [np.nan_to_num(error)], style=style)
 
 
-def _fraction(volume: ThermalVolume, chains: list[Any], lattice: Lattice) -> tuple[float, float]:
-    near = estimate(*(near_axis(chain["loop"], volume.colours) for chain in chains))
-    return (near.value - NEAR_AXIS) / (1 - NEAR_AXIS), near.error / (1 - NEAR_AXIS)
+def _fraction(
+    volume: reweighting.ThermalVolume, chains: list[Any], lattice: Lattice
+) -> tuple[float, float]:
+    near = estimate(*(reweighting.near_axis(chain["loop"], volume.colours) for chain in chains))
+    return (near.value - reweighting.NEAR_AXIS) / (1 - reweighting.NEAR_AXIS), near.error / (
+        1 - reweighting.NEAR_AXIS
+    )
 
 
-def _infinite(lines: Mapping[str, StraightLine], ising: bool) -> Frame:
+def _infinite(lines: Mapping[str, results.StraightLine], ising: bool) -> pictures.Frame:
     """Return critical couplings against their distance from infinite volume, with their limits.
 
     A line is drawn if it has a degree of freedom, so that the points could disagree with it.
     """
-    marks, crossed = list[Mark](), [name.startswith("crossings") for name in lines]
+    marks, crossed = list[pictures.Mark](), [name.startswith("crossings") for name in lines]
     several = len({*crossed}) > 1  # whose distances are defined differently
     for number, (name, line) in enumerate(lines.items()):
         form = CROSSED if crossed[number] else PEAKS[ising]
         unit, order = line.x.max() if several else 1.0, np.argsort(line.x)
         x = np.append(0, line.x[order]) / unit
-        curve = ThermalCurve(x, line.parameters @ np.vstack([[1, 0, 0], line.design[order]]).T)
-        style = look(number)
+        curve = reweighting.ThermalCurve(
+            x, line.parameters @ np.vstack([[1, 0, 0], line.design[order]]).T
+        )
+        style = pictures.look(number)
         full = {**style, "label": f"{name},\n$x={form}$" if several else name}
         if line.dof:
             stroke = {"color": style["color"], "linewidth": 1}
-            marks.append(Stroke(x, curve.value, curve.error, style=stroke))
-        marks.append(Symbols(line.x / unit, line.values[0], line.errors, style=full))
+            marks.append(pictures.Stroke(x, curve.value, curve.error, style=stroke))
+        marks.append(pictures.Symbols(line.x / unit, line.values[0], line.errors, style=full))
         limit = {**style, "markerfacecolor": "white"}
-        marks.append(Symbols([0], curve.value[:1], curve.error[:1], style=limit))
+        marks.append(pictures.Symbols([0], curve.value[:1], curve.error[:1], style=limit))
     if marks:
-        marks.append(KeyEntry(style=HOLLOW, text="hollow: infinite volume"))
+        marks.append(pictures.KeyEntry(style=pictures.HOLLOW, text="hollow: infinite volume"))
     label = r"x/x_\mathrm{max}" if several else CROSSED if any(crossed) else PEAKS[ising]
-    return Frame(marks, f"${label}$", r"$\beta_c$")
+    return pictures.Frame(marks, f"${label}$", r"$\beta_c$")
 
 
 PEAKS = "(N_t/N_s)^3", r"(N_t/N_s)^{1/\nu}"

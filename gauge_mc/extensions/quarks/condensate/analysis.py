@@ -19,16 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis import timeseries
 from gauge_mc.analysis.fitting import fit_line
 from gauge_mc.analysis.table_series import read_series
-from gauge_mc.analysis.timeseries import (
-    Estimate,
-    bin_length,
-    caution_series,
-    caution_short,
-    estimate,
-    jackknifed,
-)
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.extensions.quarks.condensate.observable import (
     COLUMNS,
@@ -86,7 +79,7 @@ class MeasuredQuark:
 class CondensateResult(MeasuredQuark):
     """The condensate of a quark."""
 
-    condensate: Estimate = result_field("⟨Tr S⟩ / V, which is −⟨ψ̄ψ⟩.", symbol="−⟨ψ̄ψ⟩")
+    condensate: timeseries.Estimate = result_field("⟨Tr S⟩ / V, which is −⟨ψ̄ψ⟩.", symbol="−⟨ψ̄ψ⟩")
     noise_error: float | None = result_field(
         "Part of its error that the noise of the sources makes; null with one source.",
         symbol="noise",
@@ -95,7 +88,7 @@ class CondensateResult(MeasuredQuark):
         "Part of its error that fluctuations of the links make; null with one source.",
         symbol="links",
     )
-    twisted: Estimate | None = result_field(
+    twisted: timeseries.Estimate | None = result_field(
         "−Im⟨Tr γ₅S⟩ / V, which is −⟨iψ̄γ₅τ₃ψ⟩ per flavour; null without a twisted mass.",
         symbol="−⟨iψ̄γ₅τ₃ψ⟩",
     )
@@ -106,20 +99,22 @@ class CondensateResult(MeasuredQuark):
 class ChiralSusceptibility(MeasuredQuark):
     """The parts of the susceptibility of a quark."""
 
-    disconnected: Estimate | None = result_field(
+    disconnected: timeseries.Estimate | None = result_field(
         "Disconnected susceptibility V (⟨T²⟩ − ⟨T⟩²) of T = Tr S / V, by products of different "
         "sources; null with one source.",
         symbol="χ_disc",
     )
-    connected: Estimate = result_field(
+    connected: timeseries.Estimate = result_field(
         "Connected susceptibility −⟨Tr S S⟩ / V of one flavour.", symbol="χ_conn"
     )
-    total: Estimate | None = result_field(
+    total: timeseries.Estimate | None = result_field(
         "Derivative of −⟨ψ̄ψ⟩ of n flavours by their mass, n² χ_disc + n χ_conn; null with one "
         "source.",
         symbol="χ",
     )
-    pion: Estimate = result_field("Susceptibility ⟨Tr S†S⟩ / V of charged pions.", symbol="χ_π")
+    pion: timeseries.Estimate = result_field(
+        "Susceptibility ⟨Tr S†S⟩ / V of charged pions.", symbol="χ_π"
+    )
 
 
 @documented
@@ -128,8 +123,8 @@ class CondensateLine:
     """A straight line through condensates at several quark masses."""
 
     mu: float | None = result_field("Twisted mass of all quarks; null if it is 0.", symbol="μ")
-    intercept: Estimate = result_field("Value where the mass is 0.", symbol="at m = 0")
-    slope: Estimate = result_field("Slope.", symbol="slope")
+    intercept: timeseries.Estimate = result_field("Value where the mass is 0.", symbol="at m = 0")
+    slope: timeseries.Estimate = result_field("Slope.", symbol="slope")
     chi2: float | None = result_field("chi2 of the fit; null for two points.", symbol="χ²")
     chi2_expected: float | None = result_field("Expectation of chi2.", symbol="⟨χ²⟩")
     p_value: float | None = result_field(
@@ -193,7 +188,7 @@ def pairs_of_sources(values: Array) -> Array:
     return np.asarray((total**2 - squares) / (sources * (sources - 1)))
 
 
-def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
+def disconnected(*chains: Array, volume: int) -> tuple[timeseries.Estimate, list[Array]]:
     """Return V (<T^2> - <T>^2) without bias, and the series of its linear change.
 
     The square of the mean exceeds <T>^2 by its squared error, with that of the noise. The error is
@@ -202,17 +197,17 @@ def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
     origin = np.concatenate(chains).mean()
     pairs = [pairs_of_sources(chain - origin) for chain in chains]
     single = [(chain - origin).mean(axis=1) for chain in chains]
-    mean = estimate(*single)
+    mean = timeseries.estimate(*single)
     both = [*zip(pairs, single, strict=True)]
     series = [volume * (pair - 2 * mean.value * x) for pair, x in both]
-    change = estimate(*series)
+    change = timeseries.estimate(*series)
     bias = mean.error**2 if math.isfinite(mean.error) else 0.0
-    length = bin_length(sum(map(len, chains)), max(mean.tau_int, change.tau_int))
+    length = timeseries.bin_length(sum(map(len, chains)), max(mean.tau_int, change.tau_int))
 
     def variance(means: Array) -> Array:
         return np.asarray(volume * (means[..., 0] - means[..., 1] ** 2))
 
-    value, error = jackknifed([np.stack(x, axis=1) for x in both], length, variance)
+    value, error = timeseries.jackknifed([np.stack(x, axis=1) for x in both], length, variance)
     larger = max(error, change.error) if math.isfinite(error) else change.error
     return replace(change, value=value + volume * bias, error=larger), series
 
@@ -226,8 +221,8 @@ def condensates(
     scalars = [values["scalar"] for values in table.values.values()]
     number, sources = scalars[0].shape
     tau = max(quark.condensate.tau_int + quark.condensate.tau_int_error for quark in quarks)
-    short = caution_short(number, tau, "the condensates")
-    slow = caution_series(table.sweeps, *(scalar.mean(axis=1) for scalar in scalars))
+    short = timeseries.caution_short(number, tau, "the condensates")
+    slow = timeseries.caution_series(table.sweeps, *(scalar.mean(axis=1) for scalar in scalars))
     words = dict(table.ensemble), number, sources, flavours, skip
     cautions = *short, *slow, *_cautions(quarks, sources)
     return CondensateResults(*words, quarks, chi, tuple(_lines(table, kappa_c)), cautions)
@@ -235,12 +230,12 @@ def condensates(
 
 def _condensate(quark: Quark, values: Mapping[str, Array]) -> CondensateResult:
     scalar = values["scalar"]
-    mean, noise, links = estimate(scalar.mean(axis=1)), None, None
+    mean, noise, links = timeseries.estimate(scalar.mean(axis=1)), None, None
     if scalar.shape[1] > 1:
         spread = float((scalar.var(axis=1, ddof=1) / scalar.shape[1]).mean())
         noise = math.sqrt(spread / len(scalar))
         links = math.sqrt(max(mean.error**2 - noise**2, 0.0))
-    twisted = estimate(-values["pseudoscalar_im"].mean(axis=1)) if quark.mu else None
+    twisted = timeseries.estimate(-values["pseudoscalar_im"].mean(axis=1)) if quark.mu else None
     return CondensateResult(*_measured(quark), mean, noise, links, twisted)
 
 
@@ -250,13 +245,15 @@ def _susceptibility(
     connected, total, apart = -values["connected"].mean(axis=1), None, None
     if values["scalar"].shape[1] > 1:
         apart, (series,) = disconnected(values["scalar"], volume=volume)
-        total = estimate(flavours**2 * series + flavours * connected)
+        total = timeseries.estimate(flavours**2 * series + flavours * connected)
         # The error of the jackknife counts as much as in the disconnected part.
         error = max(total.error, flavours**2 * apart.error)
         value = flavours**2 * apart.value + flavours * float(connected.mean())
         total = replace(total, value=value, error=error)
-    pion = estimate(values["pion"].mean(axis=1))
-    return ChiralSusceptibility(*_measured(quark), apart, estimate(connected), total, pion)
+    pion = timeseries.estimate(values["pion"].mean(axis=1))
+    return ChiralSusceptibility(
+        *_measured(quark), apart, timeseries.estimate(connected), total, pion
+    )
 
 
 def _measured(quark: Quark) -> tuple[float, float | None, float | None]:
@@ -283,7 +280,7 @@ def _lines(table: CondensateTable, kappa_c: float | None) -> list[CondensateLine
 
 def _line(mu: float, x: Array, data: Array) -> CondensateLine:
     fit = fit_line(x, data)
-    intercept, slope = map(estimate, (data @ fit.projection.T).T)
+    intercept, slope = map(timeseries.estimate, (data @ fit.projection.T).T)
     chi2, expected, p_value = fit.quality if fit.dof else (None, None, None)
     points = LinePoint.several(x, data)
     return CondensateLine(mu or None, intercept, slope, chi2, expected, p_value, points)

@@ -24,14 +24,9 @@ from gauge_mc.extensions.quarks.noise import (
     source_parts,
 )
 from gauge_mc.extensions.quarks.operators import INVERSE
+from gauge_mc.extensions.quarks.spectroscopy import propagators
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
 from gauge_mc.extensions.quarks.spectroscopy.observables import OPERATOR, SOLVES, QuarkObservable
-from gauge_mc.extensions.quarks.spectroscopy.propagators import (
-    PRECISION,
-    QuarkSolution,
-    SolveRecords,
-    solutions,
-)
 from gauge_mc.extensions.quarks.spectroscopy.quarks import (
     MOMENTA,
     PROPAGATORS,
@@ -239,7 +234,7 @@ class Condensate(QuarkObservable):
         """Number of times that solutions are found on a configuration."""
         return len(self.solved.kinds) * len(self._noise_sources(0))
 
-    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
+    def _records(self, field: Field, solves: propagators.SolveRecords) -> Iterator[Record]:
         digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
         sources = self._noise_sources(digest)
         totals = {
@@ -248,7 +243,7 @@ class Condensate(QuarkObservable):
             for quark in self.quarks.kinds
         }
         quarks = replace(self.solved, sources=tuple(sources))
-        each = zip(sources, solutions(quarks, field, solves), strict=True)
+        each = zip(sources, propagators.solutions(quarks, field, solves), strict=True)
         for source, (_, solved) in each:
             sums = _traces(source, solved, field)
             for quark in self.quarks.kinds:
@@ -259,10 +254,10 @@ class Condensate(QuarkObservable):
 
 
 def _traces(
-    source: NoiseSource, solved: Mapping[Quark, QuarkSolution], field: Field
+    source: NoiseSource, solved: Mapping[Quark, propagators.QuarkSolution], field: Field
 ) -> dict[Quark, NDArray[np.float64]]:
     """Return estimates of the traces, as in the columns of the table, from parts of a source."""
-    eta = SpinorField.empty(field, PRECISION, len(source.parts))
+    eta = SpinorField.empty(field, propagators.PRECISION, len(source.parts))
     source.fill(eta, field)
     signs, traces = np.array([part.chirality for part in source.parts]), {}
     turned = eta.like()  # gamma_5 psi

@@ -24,12 +24,7 @@ from gauge_mc.extensions.quarks.dynamical.monomials import (
     RationalRatio,
     TwoFlavours,
 )
-from gauge_mc.extensions.quarks.forces.normal import (
-    ACTION_TOLERANCE,
-    FORCE_TOLERANCE,
-    MOST_HISTORY,
-    QuarkSolver,
-)
+from gauge_mc.extensions.quarks.forces import normal
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.extensions.quarks.operators import (
     CRITICAL_KAPPA,
@@ -181,7 +176,7 @@ SOLVER = (
         "Largest norm of the true residual relative to the source, for forces.",
         least=LEAST_TOLERANCE,
         most=1e-2,
-        usual=FORCE_TOLERANCE,
+        usual=normal.FORCE_TOLERANCE,
     ),
     Option(
         "action_tolerance",
@@ -189,7 +184,7 @@ SOLVER = (
         "The same for actions and pseudofermions.",
         least=LEAST_TOLERANCE,
         most=1e-2,
-        usual=ACTION_TOLERANCE,
+        usual=normal.ACTION_TOLERANCE,
     ),
     Option("iterations", int, "Largest number of iterations.", least=1, usual=ITERATIONS),
     Option(
@@ -198,7 +193,7 @@ SOLVER = (
         "Number of earlier solutions of a trajectory from which solvers start. Trajectories are "
         "then reversible only as far as force_tolerance goes, which must be 1e-10 or less.",
         least=0,
-        most=MOST_HISTORY,
+        most=normal.MOST_HISTORY,
         usual=0,
     ),
     REDUCTION,
@@ -516,9 +511,9 @@ class DynamicalQuarks(OptionItem):
         return phases_of(self.angles, strict)
 
     @property
-    def request(self) -> QuarkSolver:
+    def request(self) -> normal.QuarkSolver:
         """How solutions are computed."""
-        return QuarkSolver(**{x.name: self.values.get(x.name, x.usual) for x in SOLVER})
+        return normal.QuarkSolver(**{x.name: self.values.get(x.name, x.usual) for x in SOLVER})
 
     def levels(self, count: int) -> list[int]:
         """Return the level of the force of every mass, given the number of levels.
@@ -583,7 +578,7 @@ def solver_seconds(devices: DeviceGroup, parameters: Parameters) -> float:
     try:
         devices.compute(p.strict)
         field = Field.hot(p.lattice, p.group, p.precision, devices)
-        system = QuarkSystem(Wilson(field, TRIAL_KAPPA), QuarkSolver())
+        system = QuarkSystem(Wilson(field, TRIAL_KAPPA), normal.QuarkSolver())
         system.phi.put_equal_slices()
 
         def solution(tolerance: float) -> tuple[float, int]:

@@ -13,24 +13,12 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import zero
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.diagonal import shared_on
-from gauge_mc.extensions.quarks.forces.normal import (
-    DiagonalDerivative,
-    NormalOperator,
-    NormalPairs,
-    OddSites,
-    QuarkSolver,
-    log_determinants,
-)
+from gauge_mc.extensions.quarks.forces import normal
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
 from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.rational import rational_functions
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem
-from gauge_mc.extensions.quarks.rational.rational_functions import (
-    LEAST_ERROR,
-    PartialFractions,
-    SpectrumEnds,
-    approximate,
-)
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import AlgebraField
@@ -150,7 +138,7 @@ class Determinant(QuarkMonomial):
         """Return the value of the term for every chain, as the contributions of blocks of sites."""
         part, weight = self._operator.hermitian, -self._flavours / 2
         if self._operator.diagonal == HERMITIAN:
-            sums = replica_sums(self.field.devices, log_determinants(part), self.chains)
+            sums = replica_sums(self.field.devices, normal.log_determinants(part), self.chains)
             return [Energy.of(weight * parts) for parts in sums]
         count = self.field.lattice.sites // 2 * SPINS * self.field.group.colours
         return [Energy.of(weight * count * math.log1p(part.mass**2))] * self.chains
@@ -158,7 +146,7 @@ class Determinant(QuarkMonomial):
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of all chains."""
         if self._operator.diagonal == HERMITIAN:
-            derivative = shared_on(self.field, DiagonalDerivative)
+            derivative = shared_on(self.field, normal.DiagonalDerivative)
             blocks = derivative.of_determinant(self._operator.hermitian, -self._flavours)
             self._operator.add_term_forces(force, blocks)
 
@@ -189,7 +177,7 @@ class Ratio(QuarkMonomial):
         self,
         light: DiracOperator,
         heavy: DiracOperator,
-        request: QuarkSolver,
+        request: normal.QuarkSolver,
         number: int,
         title: str = "ratio",
     ) -> None:
@@ -202,8 +190,8 @@ class Ratio(QuarkMonomial):
         # phi and X on all sites, whose other parts are those of the heavy operator.
         self._phi, self._x = (empty() for _ in range(2))
         self._take_x = self._drawing.reduced().left_part(self._x, self._system.even)
-        self._lift_phi = OddSites(heavy, self._phi)
-        self._lift_x = OddSites(heavy, self._x, dagger=True)
+        self._lift_phi = normal.OddSites(heavy, self._phi)
+        self._lift_x = normal.OddSites(heavy, self._x, dagger=True)
         self._copy_phi = Combine(self._phi, self._drawing.y, parity=EVEN)
         self._multiply_eta = self._system.reduced().apply(self._drawing.phi, self._eta)
         self._multiply_phi = self._drawing.reduced().apply(self._system.phi, self._phi)
@@ -292,7 +280,7 @@ class NormalPowers:
     def __init__(
         self,
         operator: DiracOperator,
-        request: QuarkSolver,
+        request: normal.QuarkSolver,
         flavours: float,
         power: float,
         ends: tuple[float, float] | None,
@@ -301,12 +289,12 @@ class NormalPowers:
     ) -> None:
         self._operator, self._request = operator, request
         self._owner, self.ends = owner, ends or default_ends(operator)
-        self.root = approximate(-flavours / 4, *self.ends, error=accuracy)
+        self.root = rational_functions.approximate(-flavours / 4, *self.ends, error=accuracy)
         poles = len(self.root.shifts)
-        self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
-        error = max(request.force_tolerance, LEAST_ERROR)
-        self.force_function = approximate(power, *self.ends, error=error)
-        self.spectra: list[SpectrumEnds | None] = [None] * owner.chains
+        self.inverse_root = rational_functions.approximate(flavours / 4, *self.ends, poles=poles)
+        error = max(request.force_tolerance, rational_functions.LEAST_ERROR)
+        self.force_function = rational_functions.approximate(power, *self.ends, error=error)
+        self.spectra: list[rational_functions.SpectrumEnds | None] = [None] * owner.chains
         self._b = SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth)
         most = max(poles, len(self.force_function.shifts))
         parameters = request.parameters(request.action_tolerance)
@@ -315,13 +303,17 @@ class NormalPowers:
             SpinorField.empty(operator.field, "double", TOGETHER, parity, operator.fifth)
             for parity in (EVEN, None, None)
         )
-        self._pairs = NormalPairs(operator, self._even, self._x, self._y)
+        self._pairs = normal.NormalPairs(operator, self._even, self._x, self._y)
 
     def _normal_operator(self, precision: str) -> LinearOperator:
-        return NormalOperator(self._operator.reduced(True, precision))
+        return normal.NormalOperator(self._operator.reduced(True, precision))
 
     def multiply(
-        self, target: SpinorField, function: PartialFractions, b: SpinorField, failures: Failures
+        self,
+        target: SpinorField,
+        function: rational_functions.PartialFractions,
+        b: SpinorField,
+        failures: Failures,
     ) -> None:
         """Set a vector to a function times another one, and measure the spectrum."""
         active = failures.left(np.ones(self._owner.chains, np.bool_))
@@ -336,7 +328,7 @@ class NormalPowers:
     def solutions(
         self,
         b: SpinorField,
-        function: PartialFractions,
+        function: rational_functions.PartialFractions,
         tolerance: float,
         active: Mask,
         failures: Failures,
@@ -448,7 +440,7 @@ class Rational(QuarkMonomial):
     def __init__(
         self,
         operator: DiracOperator,
-        request: QuarkSolver,
+        request: normal.QuarkSolver,
         number: int,
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
@@ -535,7 +527,7 @@ class RationalRatio(Rational):
         self,
         light: DiracOperator,
         heavy: DiracOperator,
-        request: QuarkSolver,
+        request: normal.QuarkSolver,
         number: int,
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
@@ -625,7 +617,7 @@ class TwoFlavours(QuarkMonomial):
     def __init__(
         self,
         operator: DiracOperator,
-        request: QuarkSolver,
+        request: normal.QuarkSolver,
         number: int,
         title: str = "two_flavours",
     ) -> None:

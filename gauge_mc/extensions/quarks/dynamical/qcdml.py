@@ -5,21 +5,13 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import Any
 
-from gauge_mc.extensions.publishing.qcdml import (
-    ActionPart,
-    QcdmlTerm,
-    action_element,
-    add,
-    boundary,
-    formula,
-    numbers,
-)
+from gauge_mc.extensions.publishing import qcdml
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.vectors.basis import NAMES
 from gauge_mc.registry import in_words
 
 
-class QuarkPart(ActionPart):
+class QuarkPart(qcdml.ActionPart):
     """Dynamical quarks, whose heavier masses belong to the algorithm."""
 
     name, element = "quarks", "quark"
@@ -33,12 +25,16 @@ class QuarkPart(ActionPart):
         term = quark_term(value)
         name, children = term.element
         modulus = "; the modulus of the determinant is simulated, without its sign"
-        element = action_element(parent, name, term.formula.rstrip(".") + modulus * value.has_sign)
-        field = add(element, "quarkField")
-        add(field, "normalisation", "sqrt2kappa")
-        boundary(field, ["antiperiodic" if angle % 2 else "periodic" for angle in value.angles])
-        add(element, "numberOfFlavours", str(value.flavours))
-        numbers(element, children, term.values)
+        element = qcdml.action_element(
+            parent, name, term.formula.rstrip(".") + modulus * value.has_sign
+        )
+        field = qcdml.add(element, "quarkField")
+        qcdml.add(field, "normalisation", "sqrt2kappa")
+        qcdml.boundary(
+            field, ["antiperiodic" if angle % 2 else "periodic" for angle in value.angles]
+        )
+        qcdml.add(element, "numberOfFlavours", str(value.flavours))
+        qcdml.numbers(element, children, term.values)
 
     def exact(self, value: Any) -> bool:
         """Return whether the weight is as exact as by default."""
@@ -52,14 +48,14 @@ class QuarkPart(ActionPart):
 QUARKS = QuarkPart()
 
 
-def quark_term(quarks: DynamicalQuarks) -> QcdmlTerm:
+def quark_term(quarks: DynamicalQuarks) -> qcdml.QcdmlTerm:
     """Return the term of the action with some quarks."""
     kind, couplings = quarks.dirac_operator, quarks.couplings
     if kind is None:
         words = f"quarks with {in_words(couplings)} together"
-        return QcdmlTerm(words, object, couplings.keys(), couplings, "")
+        return qcdml.QcdmlTerm(words, object, couplings.keys(), couplings, "")
     words = f"quarks with the Dirac operator {kind.name}"
-    return QcdmlTerm(words, kind, couplings.keys(), couplings, formula(kind))
+    return qcdml.QcdmlTerm(words, kind, couplings.keys(), couplings, qcdml.formula(kind))
 
 
 def reason_of_boundary(quarks: DynamicalQuarks) -> str:

@@ -15,30 +15,14 @@ from typing import TypeVar
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError
+from gauge_mc.extensions.quarks import solvers
 from gauge_mc.extensions.quarks.forces.normal import (
     AdjointOperator,
     NormalOperator,
     NormalPairs,
     QuarkSolver,
 )
-from gauge_mc.extensions.quarks.matrices.hopping import (
-    EVEN,
-    HoppingOperator,
-    LinearOperator,
-    ReducedOperator,
-)
-from gauge_mc.extensions.quarks.solvers import (
-    SOLVERS,
-    Norms,
-    Residual,
-    ResidualMemory,
-    ResidualWatch,
-    Solver,
-    SolverParameters,
-    SolverProgress,
-    StagnationError,
-    too_many,
-)
+from gauge_mc.extensions.quarks.matrices import hopping
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.device_iterations import (
     CURVATURE,
@@ -76,7 +60,7 @@ class SolutionHistory:
     """
 
     def __init__(
-        self, operator: LinearOperator, x: SpinorField, b: SpinorField, length: int
+        self, operator: hopping.LinearOperator, x: SpinorField, b: SpinorField, length: int
     ) -> None:
         solutions, basis, products = ([x.like() for _ in range(length)] for _ in range(3))
         pairs = list(zip(basis, products, strict=True))
@@ -167,16 +151,16 @@ class QuarkSystem:
         Then dS = -2 Re X'^dagger (dM) Y for S = phi^dagger (Mh Mh^dagger)^-1 phi.
     """
 
-    def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
+    def __init__(self, operator: hopping.HoppingOperator, request: QuarkSolver) -> None:
         self._operator, self._request = operator, request
         empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
-        self.phi, self.even = (empty(parity=EVEN) for _ in range(2))
+        self.phi, self.even = (empty(parity=hopping.EVEN) for _ in range(2))
         self.x, self.y = (empty() for _ in range(2))
-        self._reduced: dict[str, ReducedOperator] = {}
+        self._reduced: dict[str, hopping.ReducedOperator] = {}
         self._copied: dict[range, list[Combine]] = {}
         self._pairs = NormalPairs(operator, self.even, self.x, self.y)
 
-    def reduced(self, precision: str = EXACT) -> ReducedOperator:
+    def reduced(self, precision: str = EXACT) -> hopping.ReducedOperator:
         """Return Mh for spinors of some precision."""
         if precision not in self._reduced:
             self._reduced[precision] = self._operator.reduced(True, precision)
@@ -223,17 +207,17 @@ class QuarkSystem:
         """Mh Mh^dagger X = phi, then Mh Y = phi and Mh^dagger X = Y if these are solved first."""
         between = self.phi.like()
 
-        def normal(some: range, precision: str) -> LinearOperator:
+        def normal(some: range, precision: str) -> hopping.LinearOperator:
             spare = between.part(some) if precision == EXACT else None
             return NormalOperator(self.reduced(precision).on(some), spare)
 
-        def direct(some: range, precision: str) -> LinearOperator:
+        def direct(some: range, precision: str) -> hopping.LinearOperator:
             return self.reduced(precision).on(some)
 
-        def adjoint(some: range, precision: str) -> LinearOperator:
+        def adjoint(some: range, precision: str) -> hopping.LinearOperator:
             return AdjointOperator(self.reduced(precision).on(some))
 
-        kind, request = SOLVERS[self._request.solver], self._request
+        kind, request = solvers.SOLVERS[self._request.solver], self._request
         if kind.uses_adjoint:
             return [RepeatedSystem(normal, self.phi, request)]
         first = RepeatedSystem(direct, self.phi, request, kind)
@@ -248,7 +232,9 @@ class QuarkSystem:
         """Return the copies of the solutions Y and X of two systems on some replicas."""
         if some not in self._copied:
             pairs = zip((self.y, self.even), self._systems[1:], strict=True)
-            combines = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
+            combines = [
+                Combine(a.part(some), b.memory.y.part(some), parity=hopping.EVEN) for a, b in pairs
+            ]
             limited(self._copied)[some] = combines
         return self._copied[some]
 
@@ -258,7 +244,7 @@ class _PartOfSystem:
     """A system on some replicas, for a `Residual`."""
 
     reduced: SpinorField
-    preconditioned: LinearOperator
+    preconditioned: hopping.LinearOperator
 
 
 class RepeatedSystem:
@@ -279,25 +265,25 @@ class RepeatedSystem:
 
     def __init__(
         self,
-        operator: Callable[[range, str], LinearOperator],
+        operator: Callable[[range, str], hopping.LinearOperator],
         b: SpinorField,
         request: QuarkSolver,
-        kind: type[Solver] | None = None,
+        kind: type[solvers.Solver] | None = None,
     ) -> None:
         self.operator, self._b, self._request, self._kind = operator, b, request, kind
-        self._residuals: dict[range, Residual] = {}
+        self._residuals: dict[range, solvers.Residual] = {}
         self._searches: dict[str, _ReplicaGradients | _OneByOne] = {}
 
     @cached_property
-    def memory(self) -> ResidualMemory:
+    def memory(self) -> solvers.ResidualMemory:
         """The solutions `y`, and their true residuals."""
-        return ResidualMemory.like(self._b)
+        return solvers.ResidualMemory.like(self._b)
 
-    def residual(self, some: range) -> Residual:
+    def residual(self, some: range) -> solvers.Residual:
         """Return the solutions on some replicas with their true residuals."""
         if some not in self._residuals:
             system = _PartOfSystem(self._b.part(some), self.operator(some, EXACT))
-            limited(self._residuals)[some] = Residual(system, memory=self.memory.part(some))
+            limited(self._residuals)[some] = solvers.Residual(system, memory=self.memory.part(some))
         return self._residuals[some]
 
     def forget(self) -> None:
@@ -361,24 +347,28 @@ class _OneByOne:
         The kind of solver.
     """
 
-    def __init__(self, system: RepeatedSystem, kind: type[Solver]) -> None:
+    def __init__(self, system: RepeatedSystem, kind: type[solvers.Solver]) -> None:
         self._system, self._kind = system, kind
-        self._solvers: dict[int, Solver] = {}
+        self._solvers: dict[int, solvers.Solver] = {}
 
     def improve(
-        self, active: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
+        self,
+        active: Mask,
+        targets: solvers.Norms,
+        parameters: solvers.SolverParameters,
+        progress: ReplicaProgress,
     ) -> Mask:
         """Iterate on some replicas; see `_ReplicaGradients.improve`."""
         stagnated = np.zeros_like(active)
         for n in np.flatnonzero(active).tolist():
-            some, state = range(n, n + 1), SolverProgress(int(progress.iterations[n]))
+            some, state = range(n, n + 1), solvers.SolverProgress(int(progress.iterations[n]))
             if n not in self._solvers:
                 operator = self._system.operator(some, parameters.inner)
                 self._solvers[n] = self._kind(self._system.residual(some), operator, parameters)
             self._solvers[n].request = parameters
             try:
                 self._solvers[n].improve(targets[n : n + 1], state)
-            except StagnationError:
+            except solvers.StagnationError:
                 stagnated[n] = True
             except ConvergenceError as error:
                 progress.errors[n] = error
@@ -429,21 +419,21 @@ class _GradientLaunches:
         iterations.iterate = iterations.record(in_turn(*first, take_residual, partial(turn, 0, 1)))
         return iterations
 
-    def curvature(self, to: Norms) -> None:
+    def curvature(self, to: solvers.Norms) -> None:
         """Compute q, and store its squared norms."""
         self._apply_adjoint()
         to[self.numbers] = self._q_q().norm2
 
-    def step(self, alpha: Norms, to: Norms) -> None:
+    def step(self, alpha: solvers.Norms, to: solvers.Norms) -> None:
         """Go along the direction, and store the squared norms of the residuals."""
         self._step(-alpha[self.numbers], alpha[self.numbers])
         to[self.numbers] = self._step.products().norm2
 
-    def norm2(self, to: Norms) -> None:
+    def norm2(self, to: solvers.Norms) -> None:
         """Store the squared norms of the residuals."""
         to[self.numbers] = self._r_r().norm2
 
-    def turn(self, beta: Norms) -> None:
+    def turn(self, beta: solvers.Norms) -> None:
         """Set the direction to the residual plus beta times the old one."""
         self._direction(beta[self.numbers], 1)
 
@@ -478,7 +468,11 @@ class _ReplicaGradients:
         self._launches: dict[range, _GradientLaunches] = {}
 
     def improve(
-        self, active: Mask, targets: Norms, parameters: SolverParameters, progress: ReplicaProgress
+        self,
+        active: Mask,
+        targets: solvers.Norms,
+        parameters: solvers.SolverParameters,
+        progress: ReplicaProgress,
     ) -> Mask:
         """Iterate until the true residuals of some replicas are at most the targets."""
         search = _SolutionSearch(self, active, targets, parameters, progress)
@@ -514,14 +508,14 @@ class _SolutionSearch:
         self,
         solver: _ReplicaGradients,
         active: Mask,
-        targets: Norms,
-        parameters: SolverParameters,
+        targets: solvers.Norms,
+        parameters: solvers.SolverParameters,
         progress: ReplicaProgress,
     ) -> None:
         self._solver, self._targets = solver, targets
         self._limit, self._parameters, self._progress = parameters.iterations, parameters, progress
         norms = solver.norms
-        self._watch = ResidualWatch(parameters, norms, targets, PLATEAU, together=False)
+        self._watch = solvers.ResidualWatch(parameters, norms, targets, PLATEAU, together=False)
         self.stagnated = np.zeros_like(active)
         self.live = active & ~(norms <= targets)
         self._now = norms.copy()
@@ -576,7 +570,7 @@ class _SolutionSearch:
         for gradients in map(self._solver.on, runs(stepping)) if broken else (self._whole,):
             gradients.step(alpha, self._next)
 
-    def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
+    def _renew(self, again: Mask, broken: Mask, ended: Mask) -> solvers.Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""
         solver, norms = self._solver, self._solver.norms
         adding = again & self._watch.usable(self._now)
@@ -594,13 +588,13 @@ class _SolutionSearch:
         """End searches with too many iterations, or whose residuals do not become smaller."""
         norms = self._solver.norms
         for n in np.flatnonzero(again & (self._progress.iterations >= self._limit)).tolist():
-            text = too_many(self._parameters, norms[n : n + 1], self._targets[n : n + 1])
+            text = solvers.too_many(self._parameters, norms[n : n + 1], self._targets[n : n + 1])
             self._progress.errors[n] = ConvergenceError(text)
             self.live[n] = again[n] = False
         self.stagnated = self.stagnated | (again & self._watch.stagnates)
         self.live = self.live & ~self.stagnated
 
-    def _directions(self, again: Mask, broken: Mask) -> Norms:
+    def _directions(self, again: Mask, broken: Mask) -> solvers.Norms:
         """Return the coefficients of directions that follow true residuals."""
         new = np.zeros(again.size)
         for some in runs(again):
@@ -610,12 +604,12 @@ class _SolutionSearch:
         return beta
 
 
-def usable(squares: Norms) -> Mask:
+def usable(squares: solvers.Norms) -> Mask:
     """Return where squares are finite and not 0, so that something can be divided by them."""
     return np.asarray((squares > 0) & (squares < np.inf))
 
 
-def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
+def ratio(a: solvers.Norms, b: solvers.Norms, where: Mask) -> solvers.Norms:
     """Return a / b, and 0 elsewhere."""
     return np.where(where, a / np.where(where, b, 1.0), 0.0)
 

@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.vectors.basis import (
-    CONJUGATION,
-    GAMMA,
-    GAMMA_5,
-    SIXTEEN,
-    Arithmetic,
-    Matrix,
-    adjoint,
-    arithmetic_of,
-)
+from gauge_mc.extensions.quarks.vectors import basis
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field
@@ -185,15 +176,15 @@ def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_R
     return np.asarray(first.normalisation * second.normalisation * tensor)
 
 
-def meson(tensor: Array, sink: Matrix, source: Matrix, strict: bool = False) -> Array:
+def meson(tensor: Array, sink: basis.Matrix, source: basis.Matrix, strict: bool = False) -> Array:
     """Return the correlator of q̄1 sink q2 at t with the adjoint of q̄1 source q2 at 0.
 
     It is -Tr [sink S2(x, 0) adjoint(source) S1(0, x)] with S1(0, x) = gamma_5 S1(x, 0)^dagger
     gamma_5, which holds if M is gamma_5-Hermitian, and thus for a twisted mass if S1 has the
     opposite one. The average of the correlator is positive for equal matrices.
     """
-    end, begin = GAMMA_5 @ sink, adjoint(source) @ GAMMA_5
-    einsum = arithmetic_of(strict).einsum
+    end, begin = basis.GAMMA_5 @ sink, basis.adjoint(source) @ basis.GAMMA_5
+    einsum = basis.arithmetic_of(strict).einsum
     return np.asarray(-einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
 
 
@@ -222,17 +213,19 @@ def meson_correlators(
             for t, pair in ((t, (partner, first.conj())) for t in range(len(first)))
         ]
     )
-    return {name: meson(tensor, gamma, gamma) for name, gamma in SIXTEEN.items()}
+    return {name: meson(tensor, gamma, gamma) for name, gamma in basis.SIXTEEN.items()}
 
 
-def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Momentum) -> Array:
+def diquark(
+    first: Propagator, second: Propagator, gamma: basis.Matrix, momentum: Momentum
+) -> Array:
     """Return the correlator of q1^T C gamma q2, antisymmetric in two colours, for SU(2).
 
     M is the same for quarks and antiquarks up to a change of basis, if the boundary phases are real
     and there is no twisted mass. The correlator then is that of the meson q̄1 gamma q2.
     """
-    sink = CONJUGATION @ gamma
-    end = GAMMA[3] @ sink.conj() @ GAMMA[3]
+    sink = basis.CONJUGATION @ gamma
+    end = basis.GAMMA[3] @ sink.conj() @ basis.GAMMA[3]
     pairs = [(int(i), int(j)) for i, j in np.argwhere(end)]
     baryon_sums = _baryon_sums(
         (first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs]
@@ -245,7 +238,7 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
 
 def nucleon(up: Propagator, down: Propagator, momentum: Momentum = AT_REST) -> Array:
     """Return the correlator of epsilon_abc (u_a^T C gamma_5 d_b) u_c, for SU(3)."""
-    gamma = CONJUGATION @ GAMMA_5
+    gamma = basis.CONJUGATION @ basis.GAMMA_5
     return _three_quarks((up, down, up), gamma, gamma, momentum, ((0, 1, 2), (2, 1, 0)))
 
 
@@ -255,13 +248,13 @@ def delta(quark: Propagator) -> Array:
     It is the sum over i and j of (delta_ij - gamma_i gamma_j / 3) C_ji, for SU(3).
     """
     total: Any = 0
-    vectors = [CONJUGATION @ x for x in GAMMA[:3]]
+    vectors = [basis.CONJUGATION @ x for x in basis.GAMMA[:3]]
     orders = tuple(permutations(SPIN_RANGE[:3]))
     for j, sink in enumerate(vectors):
         tensor = _triple_tensor(quark, sink)
         for i, source in enumerate(vectors):
             contracted = _contracted(tensor, source, orders, _arithmetic(quark))
-            projector = (i == j) * np.eye(SPINS) - GAMMA[i] @ GAMMA[j] / 3
+            projector = (i == j) * np.eye(SPINS) - basis.GAMMA[i] @ basis.GAMMA[j] / 3
             total = total + _arithmetic(quark).matmul(projector, contracted)
     two_kappa, strict = quark.normalisation, quark.field.devices.strict
     scale = two_kappa * two_kappa * two_kappa if strict else two_kappa**3
@@ -270,8 +263,8 @@ def delta(quark: Propagator) -> Array:
 
 def of_parity(correlator: Array, parity: int, strict: bool = False) -> Array:
     """Return parity Tr [(1 + parity gamma_t)/2 C(t)], whose average is positive at small t."""
-    projector = parity * (np.eye(SPINS) + parity * GAMMA[3]) / 2
-    return np.asarray(arithmetic_of(strict).einsum("kl,tlk->t", projector, correlator))
+    projector = parity * (np.eye(SPINS) + parity * basis.GAMMA[3]) / 2
+    return np.asarray(basis.arithmetic_of(strict).einsum("kl,tlk->t", projector, correlator))
 
 
 Spins = tuple[int, int, int]
@@ -280,13 +273,13 @@ Spins = tuple[int, int, int]
 
 def _three_quarks(
     quarks: tuple[Propagator, Propagator, Propagator],
-    sink: Matrix,
-    source: Matrix,
+    sink: basis.Matrix,
+    source: basis.Matrix,
     momentum: Momentum,
     orders: Sequence[tuple[int, ...]],
 ) -> Array:
     """Return a correlator, given the orders in which quarks of the source end at the sink."""
-    end = GAMMA[3] @ source.conj() @ GAMMA[3]
+    end = basis.GAMMA[3] @ source.conj() @ basis.GAMMA[3]
     every = product(np.argwhere(end), SPIN_RANGE, orders)
     spins = sorted({_ordered((int(i), int(j), k), order) for (i, j), k, order in every})
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quarks[0]), SPINS), np.complex128)
@@ -297,8 +290,8 @@ def _three_quarks(
     return _continued(scale * contracted, quarks)
 
 
-def _arithmetic(quark: Propagator) -> Arithmetic:
-    return arithmetic_of(quark.field.devices.strict)
+def _arithmetic(quark: Propagator) -> basis.Arithmetic:
+    return basis.arithmetic_of(quark.field.devices.strict)
 
 
 def _extent(quark: Propagator) -> int:
@@ -310,7 +303,7 @@ def _ordered(spins: Spins, order: Sequence[int]) -> Spins:
     return first, second, third
 
 
-def _triple_tensor(quark: Propagator, sink: Matrix) -> Array:
+def _triple_tensor(quark: Propagator, sink: basis.Matrix) -> Array:
     """Return the sums for all spins of three equal quarks, given a symmetric matrix at the sink."""
     spins = [(i, j, k) for i, j, k in product(*3 * [SPIN_RANGE]) if i <= j]
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quark), SPINS), np.complex128)
@@ -321,10 +314,13 @@ def _triple_tensor(quark: Propagator, sink: Matrix) -> Array:
 
 
 def _contracted(
-    tensor: Array, source: Matrix, orders: Iterable[tuple[int, ...]], arithmetic: Arithmetic
+    tensor: Array,
+    source: basis.Matrix,
+    orders: Iterable[tuple[int, ...]],
+    arithmetic: basis.Arithmetic,
 ) -> Array:
     """Contract the spins of the source, shape (T, 4, 4) with the elements [t, k, k']."""
-    end = GAMMA[3] @ source.conj() @ GAMMA[3]
+    end = basis.GAMMA[3] @ source.conj() @ basis.GAMMA[3]
     total: Any = 0
     for order in orders:
         names = "".join("ijk"[n] for n in order)
@@ -334,7 +330,7 @@ def _contracted(
 
 def _baryon_sums(
     quarks: tuple[Propagator, Propagator, Propagator],
-    sink: Matrix,
+    sink: basis.Matrix,
     momentum: Momentum,
     spins: Sequence[Spins],
 ) -> Array:

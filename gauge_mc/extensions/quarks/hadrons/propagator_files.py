@@ -44,19 +44,8 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
 from gauge_mc.signatures import checks_types
+from gauge_mc.storage import scidac
 from gauge_mc.storage.links import checksum_words, lattice_of
-from gauge_mc.storage.scidac import (
-    LimeRecord,
-    checksum_xml,
-    document,
-    fields_of,
-    only,
-    private_extents,
-    private_file_xml,
-    read_records,
-    stated_checksum,
-    write_record,
-)
 
 Array = NDArray[np.complex128]
 
@@ -195,8 +184,12 @@ def _write(out: BinaryIO, stored: StoredPropagator) -> None:
     kind = TWELVE_SINK if scalar else PAIRS
     contents = {"version": "1.0", "type": kind, "info": info}
     lattice = Lattice(*extents[::-1])
-    write_record(out, "scidac-private-file-xml", private_file_xml(lattice), begins=True)
-    write_record(out, "scidac-file-xml", document("usqcdPropFile", contents), ends=True)
+    scidac.write_record(
+        out, "scidac-private-file-xml", scidac.private_file_xml(lattice), begins=True
+    )
+    scidac.write_record(
+        out, "scidac-file-xml", scidac.document("usqcdPropFile", contents), ends=True
+    )
     if scalar:
         _write_field(out, sources, SOURCE, {}, colours)
     for spin, colour in np.ndindex(SPINS, colours):
@@ -227,10 +220,10 @@ def _write_field(
         ("scidac-private-record-xml", "scidacRecord", private),
         ("scidac-record-xml", root, user),
     ):
-        write_record(out, kind, document(name, fields), begins=name == "scidacRecord")
-    write_record(out, "scidac-binary-data", data)
-    words = checksum_xml(site_checksum(data, size))
-    write_record(out, "scidac-checksum", words, ends=True)
+        scidac.write_record(out, kind, scidac.document(name, fields), begins=name == "scidacRecord")
+    scidac.write_record(out, "scidac-binary-data", data)
+    words = scidac.checksum_xml(site_checksum(data, size))
+    scidac.write_record(out, "scidac-checksum", words, ends=True)
 
 
 @dataclass(frozen=True)
@@ -238,23 +231,23 @@ class _FieldRecords:
     """The LIME records of a field, with their content."""
 
     file: InputFile
-    records: list[LimeRecord]
+    records: list[scidac.LimeRecord]
 
     def fields(self) -> tuple[str, dict[str, str], dict[str, str]]:
         """Return the root and the content of the user XML, and the content of the private XML."""
-        record = only(self.file, self.records, "scidac-record-xml")
+        record = scidac.only(self.file, self.records, "scidac-record-xml")
         head = self.file.read(record.offset, min(record.length, 4096)).tobytes()
         root = SOURCE if SOURCE.encode() in head else SINK
-        private = only(self.file, self.records, "scidac-private-record-xml")
-        user = fields_of(self.file, record, root)
-        return root, user, fields_of(self.file, private, "scidacRecord")
+        private = scidac.only(self.file, self.records, "scidac-private-record-xml")
+        user = scidac.fields_of(self.file, record, root)
+        return root, user, scidac.fields_of(self.file, private, "scidacRecord")
 
     def values(self, lattice: Lattice, private: Mapping[str, str], colours: int) -> Array:
         """Return the numbers, as spinors (T, Z, Y, X, 4, N) or as (T, Z, Y, X).
 
         If the number of colours is 0, it follows from the number of bytes.
         """
-        data = only(self.file, self.records, "scidac-binary-data")
+        data = scidac.only(self.file, self.records, "scidac-binary-data")
         dtype = REALS.get(private.get("precision", "").upper())
         if dtype is None:
             raise self.file.refusal("its numbers are neither F nor D")
@@ -268,7 +261,7 @@ class _FieldRecords:
                 f"a field has {data.length} bytes, which are not those of spinors on {lattice}"
             )
         content = self.file.read(data.offset, data.length).tobytes()
-        stated = stated_checksum(self.file, self.records)
+        stated = scidac.stated_checksum(self.file, self.records)
         checksum = checksum_words(site_checksum(content, data.length // lattice.sites))
         if stated not in ("", checksum):
             raise self.file.refusal(
@@ -283,9 +276,9 @@ class _FieldRecords:
 
 
 def _read(file: InputFile) -> StoredPropagator:
-    records = read_records(file)
+    records = scidac.read_records(file)
     lattice = _lattice(file, records)
-    head = fields_of(file, only(file, records, "scidac-file-xml"), "usqcdPropFile")
+    head = scidac.fields_of(file, scidac.only(file, records, "scidac-file-xml"), "usqcdPropFile")
     if head.get("type") not in TYPES:
         raise file.refusal(
             f"it is of the type '{head.get('type', '')}', but the known ones are {', '.join(TYPES)}"
@@ -312,8 +305,8 @@ def _read(file: InputFile) -> StoredPropagator:
     return StoredPropagator(elements, sources, metadata)
 
 
-def _lattice(file: InputFile, records: list[LimeRecord]) -> Lattice:
-    words = private_extents(file, records)
+def _lattice(file: InputFile, records: list[scidac.LimeRecord]) -> Lattice:
+    words = scidac.private_extents(file, records)
     if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise file.refusal("its header does not state four extents")
     return lattice_of(file, *map(int, words))

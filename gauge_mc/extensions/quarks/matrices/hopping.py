@@ -21,6 +21,7 @@ from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.slab import BOTH_PARITIES
 from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
+from gauge_mc.extensions.quarks.vectors import transport
 from gauge_mc.extensions.quarks.vectors.spinors import (
     SPINS,
     STORAGES,
@@ -31,13 +32,6 @@ from gauge_mc.extensions.quarks.vectors.spinors import (
     empty_slabs,
     in_turn,
     zeroth,
-)
-from gauge_mc.extensions.quarks.vectors.transport import (
-    Boundary,
-    Reals,
-    Transport,
-    VectorsPerThread,
-    in_precision,
 )
 from gauge_mc.fields.field import Field
 
@@ -154,16 +148,16 @@ KERNELS = {REFLECTED: GAMMA5, RECURRING: RECURRENCE}
 """Forms that have kernels of their own, in which A u + factor D psi is computed first."""
 
 ONE = {
-    "double": VectorsPerThread(1, (128, 3)),
-    "single": VectorsPerThread(1, (128, 4)),
-    "half": VectorsPerThread(1, (128, 4)),
+    "double": transport.VectorsPerThread(1, (128, 3)),
+    "single": transport.VectorsPerThread(1, (128, 4)),
+    "half": transport.VectorsPerThread(1, (128, 4)),
 }
 """A thread treats one vector after the other, as always on a CPU, by the type of storage."""
 
 SEVERAL = {
-    "double": VectorsPerThread(1, (256, 1), 2),
-    "single": VectorsPerThread(1, (512, 1), 2),
-    "half": VectorsPerThread(1, (256, 2), 2),
+    "double": transport.VectorsPerThread(1, (256, 1), 2),
+    "single": transport.VectorsPerThread(1, (512, 1), 2),
+    "half": transport.VectorsPerThread(1, (256, 2), 2),
 }
 """Threads of a GPU share the vectors of a site, and so its links, if there are several."""
 
@@ -184,7 +178,7 @@ class HoppingOperator(ABC):
     """The links of the hopping term D."""
     kappa: float
     """Hopping parameter."""
-    boundary: Boundary
+    boundary: transport.Boundary
     """The phases across the boundary."""
     diagonal: Choice
     """Compile-time selection of A, which is diagonal in the sites."""
@@ -283,9 +277,9 @@ class PreparedOperator(LinearOperator):
 
     parities = (EVEN, ODD)
 
-    def __init__(self, operator: HoppingOperator, storage: Storage, reals: Reals) -> None:
+    def __init__(self, operator: HoppingOperator, storage: Storage, reals: transport.Reals) -> None:
         self.operator, self.storage = operator, storage
-        self.transport = Transport(operator.field, storage, reals, operator.boundary)
+        self.transport = transport.Transport(operator.field, storage, reals, operator.boundary)
         self.choices = (storage.choice, reals.choice, operator.diagonal)
 
     @cached_property
@@ -300,7 +294,7 @@ class PreparedOperator(LinearOperator):
         structure: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return structure
 
-    def vectors(self, count: int) -> VectorsPerThread:
+    def vectors(self, count: int) -> transport.VectorsPerThread:
         """Return how threads treat `count` vectors."""
         several = SEVERAL[self.storage.name]
         cpu = self.operator.field.devices.devices[0].in_host_memory
@@ -565,7 +559,7 @@ class HermitianPart:
         if storage != EXACT:
             self._convert(storage)
             return
-        field = in_precision(self._field, EXACT.arithmetic)
+        field = transport.in_precision(self._field, EXACT.arithmetic)
         for links, blocks, inverse in zip(field.slabs, *self._stored[EXACT], strict=True):
             for n, (matrix, values) in enumerate(self._terms):
                 variant = blocks.variant(EXACT.choice, matrix)

@@ -8,21 +8,7 @@ from functools import partial
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.forces.normal import NormalOperator
-from gauge_mc.extensions.quarks.matrices.hopping import (
-    EVEN,
-    HERMITIAN,
-    ODD,
-    RECURRING,
-    REFLECTED,
-    UNIT,
-    Apply,
-    Hop,
-    LinearOperator,
-    PreparedOperator,
-    Recur,
-    Recurrence,
-    parities_at_once,
-)
+from gauge_mc.extensions.quarks.matrices import hopping
 from gauge_mc.extensions.quarks.operators import HOPPING_PARAMETER, DiracOperator
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch
 from gauge_mc.extensions.quarks.rational.rational_functions import SpectrumEnds
@@ -31,10 +17,10 @@ from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 
 COMBINE_CHIRALITIES = Kernel("combine_chiralities")
 
-BOTH = (EVEN, ODD)
+BOTH = (hopping.EVEN, hopping.ODD)
 
 
-class HermitianOperator(LinearOperator):
+class HermitianOperator(hopping.LinearOperator):
     """Q = gamma_5 M on all sites, with the Wilson operator M = A - kappa D.
 
     It is hermitian, and costs as much as M: the last step of a hop multiplies by gamma_5. Since
@@ -54,13 +40,13 @@ class HermitianOperator(LinearOperator):
 
     parities = BOTH
 
-    def __init__(self, prepared: PreparedOperator) -> None:
+    def __init__(self, prepared: hopping.PreparedOperator) -> None:
         operator = prepared.operator
         if (
             not isinstance(operator, DiracOperator)
             or operator.quark != HOPPING_PARAMETER
-            or operator.prepared_kind is not PreparedOperator
-            or operator.diagonal not in (UNIT, HERMITIAN)
+            or operator.prepared_kind is not hopping.PreparedOperator
+            or operator.diagonal not in (hopping.UNIT, hopping.HERMITIAN)
             or operator.hermitian.mass != 0
         ):
             raise UsageError(
@@ -69,19 +55,26 @@ class HermitianOperator(LinearOperator):
             )
         self.prepared = prepared
 
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+    def apply(
+        self, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> hopping.Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
-        kappa, parities = self.prepared.operator.kappa, parities_at_once(source)
-        hops = [self.prepared.prepare(target, source, p, REFLECTED, source) for p in parities]
+        kappa, parities = self.prepared.operator.kappa, hopping.parities_at_once(source)
+        hops = [
+            self.prepared.prepare(target, source, p, hopping.REFLECTED, source) for p in parities
+        ]
         return in_turn(*(partial(hop, -kappa) for hop in hops))
 
     def shifted(
         self, target: SpinorField, source: SpinorField, older: SpinorField, constant: SpinorField
-    ) -> Recur:
+    ) -> hopping.Recur:
         """Return a call that computes a older + scale (Q + shift) source + c constant."""
-        kappa, more = self.prepared.operator.kappa, Recurrence(older, constant)
-        last = RECURRING, source, False, more
-        hops = [Hop(self.prepared, target, source, p, *last) for p in parities_at_once(source)]
+        kappa, more = self.prepared.operator.kappa, hopping.Recurrence(older, constant)
+        last = hopping.RECURRING, source, False, more
+        hops = [
+            hopping.Hop(self.prepared, target, source, p, *last)
+            for p in hopping.parities_at_once(source)
+        ]
 
         def call(a: float, scale: float, shift: float, c: float) -> None:
             for hop in hops:
@@ -102,7 +95,7 @@ class SquaredOperator(NormalOperator):
 
     def recurrence(
         self, target: SpinorField, b: SpinorField, older: SpinorField, constant: SpinorField
-    ) -> Recur | None:
+    ) -> hopping.Recur | None:
         """Return a call that computes a step; see `LinearOperator.recurrence`.
 
         Q^2 + shift is (Q - tau) (Q + tau) with tau^2 = -shift, where both factors need no more
@@ -172,7 +165,7 @@ MARGIN = 1.02
 
 
 def measured_ends(
-    operator: LinearOperator,
+    operator: hopping.LinearOperator,
     start: SpinorField,
     accuracy: float = ACCURACY,
     iterations: int = ITERATIONS,
@@ -218,7 +211,7 @@ def measured_ends(
     return search.lanczos[0].ends()
 
 
-def norm_bound(square: LinearOperator, start: SpinorField) -> float:
+def norm_bound(square: hopping.LinearOperator, start: SpinorField) -> float:
     """Return a number a little above the largest eigenvalue of a positive operator."""
     search = ShiftedSearch(square, start, 1)
     search.r.copy(start)

@@ -21,16 +21,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import TERMS, Clover, DiagonalTerm, Twist, shared_on
 from gauge_mc.extensions.quarks.forces.normal import DiagonalDerivative, HoppingForce
-from gauge_mc.extensions.quarks.matrices.hopping import (
-    HERMITIAN,
-    TWIST,
-    UNIT,
-    HermitianPart,
-    HoppingOperator,
-    PreparedOperator,
-    ReducedOperator,
-    form_of,
-)
+from gauge_mc.extensions.quarks.matrices import hopping
 from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab, in_units, storage_of
@@ -118,7 +109,7 @@ def check_kappa(kappa: float) -> None:
         )
 
 
-class DiracOperator(QuarkOperator, HoppingOperator):
+class DiracOperator(QuarkOperator, hopping.HoppingOperator):
     """A Dirac operator M = A - kappa D on a field, with a part A that is diagonal in the sites.
 
     D psi(x) = sum over mu of (1 - gamma_mu) U_mu(x) psi(x + mu)
@@ -144,8 +135,8 @@ class DiracOperator(QuarkOperator, HoppingOperator):
         If a value is invalid.
     """
 
-    diagonal: Choice = UNIT
-    prepared_kind: ClassVar[type[PreparedOperator]] = PreparedOperator
+    diagonal: Choice = hopping.UNIT
+    prepared_kind: ClassVar[type[hopping.PreparedOperator]] = hopping.PreparedOperator
     """How it is applied to spinors in one type of storage."""
     sizes: tuple[float, float] = (1.0, 1.0)
     """An upper bound of the singular values of A, and a lower one, without terms that depend on the
@@ -159,25 +150,27 @@ class DiracOperator(QuarkOperator, HoppingOperator):
         self.field, self.kappa = field, float(kappa)
         self.boundary = Boundary.of(boundary)
         if terms:
-            self.diagonal = form_of(terms)
+            self.diagonal = hopping.form_of(terms)
         self.diagonal_terms = terms
-        self.hermitian = HermitianPart(field, terms)
-        self._prepared: dict[tuple[object, ...], PreparedOperator] = {}
+        self.hermitian = hopping.HermitianPart(field, terms)
+        self._prepared: dict[tuple[object, ...], hopping.PreparedOperator] = {}
         self._forces: dict[tuple[int, ...], HoppingForce] = {}
         self.refreshed = 0
         """Number of calls of `refresh`, from which one knows whether the links have changed."""
 
-    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+    def terms(self, prepared: hopping.PreparedOperator, slab: int) -> ctypes.Structure:
         """Return the structure ``Terms``; see `HoppingOperator.terms`."""
-        if self.diagonal == UNIT:
+        if self.diagonal == hopping.UNIT:
             return prepared.made_terms(slab, none=0)
-        if self.diagonal == TWIST:
+        if self.diagonal == hopping.TWIST:
             return prepared.made_terms(slab, mass=self.hermitian.mass)
         blocks, inverse = (x[slab].buffer.address for x in self.hermitian.stored(prepared.storage))
         mass = self.hermitian.mass
         return prepared.made_terms(slab, blocks=blocks, inverse=inverse, mass=mass)
 
-    def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
+    def prepared(
+        self, precision: str = "double", reals: int | None = None
+    ) -> hopping.PreparedOperator:
         """Return the operator for spinors of some precision, with links in some form.
 
         Parameters
@@ -200,7 +193,7 @@ class DiracOperator(QuarkOperator, HoppingOperator):
 
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
-    ) -> ReducedOperator:
+    ) -> hopping.ReducedOperator:
         """Return the operator on the even sites; see `HoppingOperator.reduced`."""
         return PreconditionedOperator(self.prepared(precision, reals), with_adjoint)
 
@@ -258,7 +251,7 @@ class DiracOperator(QuarkOperator, HoppingOperator):
         UsageError
             If a term has no force that is known.
         """
-        if self.diagonal == HERMITIAN:
+        if self.diagonal == hopping.HERMITIAN:
             derivative = shared_on(self.field, DiagonalDerivative)
             self.add_term_forces(force, derivative.of_pairs(x, y, weights))
 

@@ -8,22 +8,7 @@ from typing import Any, ClassVar
 from gauge_mc import defaults
 from gauge_mc.extensions.quarks.diagonal import CSW
 from gauge_mc.extensions.quarks.operators import OPERATORS
-from gauge_mc.extensions.quarks.overlap.quarks import (
-    KERNEL_MASS,
-    MOST_DEFLATED,
-    RHO,
-    SIGN_COLUMNS,
-    Overlap,
-    checked_masses,
-    sign_report,
-)
-from gauge_mc.extensions.quarks.overlap.sign_function import (
-    ACCURACY,
-    APPROXIMATIONS,
-    MODES,
-    MOST_MODES,
-    check_approximation,
-)
+from gauge_mc.extensions.quarks.overlap import quarks, sign_function
 from gauge_mc.extensions.quarks.overlap.solver import TOGETHER, FamilySolution, MassFamily
 from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import SolverParameters
@@ -37,7 +22,7 @@ SIGN_ACCURACY = Option(
     "accuracy",
     float,
     "Largest bound of the error of the sign function.",
-    usual=ACCURACY,
+    usual=sign_function.ACCURACY,
     least=2 * LEAST_ERROR,
     most=0.5,
 )
@@ -46,19 +31,19 @@ LOW_MODES = Option(
     "modes",
     int,
     "Largest number of low modes of H that are treated exactly.",
-    usual=MODES,
+    usual=sign_function.MODES,
     least=0,
-    most=MOST_MODES,
+    most=sign_function.MOST_MODES,
 )
 
 APPROXIMATION = Option(
     "approximation",
     str,
     "Approximation of the sign function: "
-    + ", ".join(f"{name} for a {x.summary}" for name, x in APPROXIMATIONS.items())
+    + ", ".join(f"{name} for a {x.summary}" for name, x in sign_function.APPROXIMATIONS.items())
     + ".",
     default="the one of the smallest cost",
-    choices=tuple(APPROXIMATIONS),
+    choices=tuple(sign_function.APPROXIMATIONS),
 )
 
 
@@ -68,7 +53,7 @@ DEFLATED_MODES = Option(
     "Number of low modes of D of each chirality whose parts of solutions are not iterated for.",
     default="none",
     least=0,
-    most=MOST_DEFLATED,
+    most=quarks.MOST_DEFLATED,
 )
 
 
@@ -112,7 +97,7 @@ class OverlapQuarks(MassFamily):
     name = "overlap"
     propagator: ClassVar[str] = "S = (1 - D(0) / (2 rho)) D(m)^-1"
     parameters: ClassVar[tuple[Option, ...]] = (
-        KERNEL_MASS,
+        quarks.KERNEL_MASS,
         CSW,
         SIGN_ACCURACY,
         LOW_MODES,
@@ -122,34 +107,34 @@ class OverlapQuarks(MassFamily):
     warm_up: ClassVar[Mapping[str, object]] = {"accuracy": 0.1, "modes": 0, "deflated": 0}
     solver = defaults.WALL_SOLVER
     together = TOGETHER
-    columns = SIGN_COLUMNS
+    columns = quarks.SIGN_COLUMNS
 
     def __init__(
         self,
         field: Field,
         masses: float | Sequence[float],
-        rho: float = RHO,
+        rho: float = quarks.RHO,
         csw: float = 0.0,
-        accuracy: float = ACCURACY,
-        modes: int = MODES,
+        accuracy: float = sign_function.ACCURACY,
+        modes: int = sign_function.MODES,
         approximation: str | None = None,
         deflated: int = 0,
         boundary: Phases = ANTIPERIODIC,
     ) -> None:
         self.check_parameters(rho, csw, accuracy, modes, approximation, deflated)
         several = (masses,) if isinstance(masses, int | float) else tuple(masses)
-        self.masses = checked_masses(several, rho)
-        self.overlap = Overlap(field, rho, csw, boundary, accuracy, modes, approximation)
+        self.masses = quarks.checked_masses(several, rho)
+        self.overlap = quarks.Overlap(field, rho, csw, boundary, accuracy, modes, approximation)
         self.field, self.boundary = field, self.overlap.boundary
         self._deflated = deflated
 
     @classmethod
     def check_parameters(
         cls,
-        rho: float = RHO,
+        rho: float = quarks.RHO,
         csw: float = 0.0,
-        accuracy: float = ACCURACY,
-        modes: int = MODES,
+        accuracy: float = sign_function.ACCURACY,
+        modes: int = sign_function.MODES,
         approximation: str | None = None,
         deflated: int = 0,
         **parameters: Any,
@@ -159,21 +144,23 @@ class OverlapQuarks(MassFamily):
             rho=rho, csw=csw, accuracy=accuracy, modes=modes, deflated=deflated
         )
         if approximation is not None:
-            check_approximation(approximation)
+            sign_function.check_approximation(approximation)
 
     @classmethod
-    def check_masses(cls, masses: Sequence[float], rho: float = RHO, **parameters: Any) -> None:
+    def check_masses(
+        cls, masses: Sequence[float], rho: float = quarks.RHO, **parameters: Any
+    ) -> None:
         """Refuse masses that are not below 2 rho; see `QuarkOperator.check_masses`."""
-        checked_masses(masses, rho)
+        quarks.checked_masses(masses, rho)
 
     @classmethod
-    def hopping_parameter(cls, rho: float = RHO, **parameters: Any) -> float:
+    def hopping_parameter(cls, rho: float = quarks.RHO, **parameters: Any) -> float:
         """Return kappa = 1 / (8 - 2 rho), that of D_w - rho."""
         return 1 / (8 - 2 * rho)
 
     def record(self) -> tuple[Value, ...]:
         """Return the row of the sign function; see `MassFamily.record`."""
-        return sign_report(self.overlap)
+        return quarks.sign_report(self.overlap)
 
     def propagators(
         self,

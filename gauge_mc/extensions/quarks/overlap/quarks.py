@@ -22,14 +22,9 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
-from gauge_mc.extensions.quarks.matrices.hopping import (
-    EVEN,
-    ODD,
-    Apply,
-    InexactOperator,
-    LinearOperator,
-)
+from gauge_mc.extensions.quarks.matrices import hopping
 from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.modes import mode_files
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities, HermitianOperator
 from gauge_mc.extensions.quarks.modes.low_modes import (
     LowModeRequest,
@@ -38,14 +33,6 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     low_modes,
     modes_up_to,
     random_vector,
-)
-from gauge_mc.extensions.quarks.modes.mode_files import (
-    APPLICATIONS,
-    ROUNDING,
-    WRONG,
-    KeptModes,
-    ModePath,
-    kept_low_modes,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap.sign_function import (
@@ -57,14 +44,9 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
 )
 from gauge_mc.extensions.quarks.overlap.solver import TOGETHER, OverlapSolution, solve_all
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
+from gauge_mc.extensions.quarks.vectors import transport
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn, in_units
-from gauge_mc.extensions.quarks.vectors.transport import (
-    ANTIPERIODIC,
-    Boundary,
-    Phases,
-    in_precision,
-)
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
@@ -73,7 +55,7 @@ from gauge_mc.signatures import checks_types
 
 
 def kept_kernel_modes(
-    operator: HermitianOperator, number: int, path: ModePath | None
+    operator: HermitianOperator, number: int, path: mode_files.ModePath | None
 ) -> KernelModes:
     """Return low modes of Q; see `kernel_modes`."""
     field = operator.prepared.operator.field
@@ -81,25 +63,25 @@ def kept_kernel_modes(
     if path and stored:
         if modes := _kernel_modes(operator, stored):
             return modes
-        path.replace(field, f"{path.path(field)[0]}: the vectors {WRONG}")
+        path.replace(field, f"{path.path(field)[0]}: the vectors {mode_files.WRONG}")
     modes = kernel_modes(operator, number)
     if path:
         arrays = {name: getattr(modes, name).tolist() for name in ("values", "residuals", "found")}
-        names = ("edge", "norm", "gap", "ritz", APPLICATIONS)
+        names = ("edge", "norm", "gap", "ritz", mode_files.APPLICATIONS)
         numbers = {name: [getattr(modes, name)] for name in names}
         path.write(field, arrays | numbers, modes.vectors)
     return modes
 
 
-def _kernel_modes(operator: HermitianOperator, stored: KeptModes) -> KernelModes | None:
+def _kernel_modes(operator: HermitianOperator, stored: mode_files.KeptModes) -> KernelModes | None:
     """Return modes of a file, or None if they are not those of the operator."""
     numbers = stored.numbers
     edge, norm, gap, ritz = (numbers[name][0] for name in ("edge", "norm", "gap", "ritz"))
-    residuals = stored.residuals(operator, ROUNDING * norm)
+    residuals = stored.residuals(operator, mode_files.ROUNDING * norm)
     if residuals is None:
         return None
     values, sizes = np.array(numbers["values"]), np.array(numbers["found"])
-    products = int(numbers.get(APPLICATIONS, [0])[0])
+    products = int(numbers.get(mode_files.APPLICATIONS, [0])[0])
     return KernelModes(values, residuals, stored.vectors, edge, norm, sizes, gap, ritz, products)
 
 
@@ -131,15 +113,15 @@ MOST_DEFLATED = 100
 ZERO = 10.0
 """An eigenvalue of A is 0 if it is at most this times what errors of the sign allow."""
 
-SearchForModes = Callable[[LinearOperator, SpinorField, LowModeRequest], LowModes]
+SearchForModes = Callable[[hopping.LinearOperator, SpinorField, LowModeRequest], LowModes]
 """A search for low modes, such as `all_low_modes`."""
 
-BOTH = (EVEN, ODD)
+BOTH = (hopping.EVEN, hopping.ODD)
 UP, DOWN = 1, -1
 """The chiralities, eigenvalues of gamma_5."""
 
 
-class ChiralSquare(InexactOperator):
+class ChiralSquare(hopping.InexactOperator):
     """A = (1 + c P_c sgn H P_c) / 2 on vectors of the chirality c, D(0)^dagger D(0) / (4 rho^2).
 
     Parameters
@@ -159,14 +141,16 @@ class ChiralSquare(InexactOperator):
         """Allow an error, half of that of the sign; see `InexactOperator.allow`."""
         self._sign.allow(2 * error)
 
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+    def apply(
+        self, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> hopping.Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         sign, join = self._sign.apply(target, source), CombineChiralities(target, source)
         # c P_c / 2 = (c + gamma_5) / 4
         return in_turn(sign, partial(join, self._chirality / 4, 1 / 4, 1 / 2, 0))
 
 
-class MasslessOperator(LinearOperator):
+class MasslessOperator(hopping.LinearOperator):
     """D(0) / rho = 1 + gamma_5 sgn H.
 
     Parameters
@@ -180,7 +164,9 @@ class MasslessOperator(LinearOperator):
     def __init__(self, sign: SignFunction) -> None:
         self._sign = sign
 
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+    def apply(
+        self, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> hopping.Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         join = CombineChiralities(target, source)
         if not dagger:
@@ -247,15 +233,19 @@ class Overlap:
         field: Field,
         rho: float = RHO,
         csw: float = 0.0,
-        boundary: Phases = ANTIPERIODIC,
+        boundary: transport.Phases = transport.ANTIPERIODIC,
         accuracy: float = ACCURACY,
         modes: int = MODES,
         approximation: str | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         check_declared((KERNEL_MASS,), {KERNEL_MASS.name: rho}, "Overlap")
-        self.field, self.rho, self.accuracy = in_precision(field, "double"), float(rho), accuracy
-        self.boundary = Boundary.of(boundary)
+        self.field, self.rho, self.accuracy = (
+            transport.in_precision(field, "double"),
+            float(rho),
+            accuracy,
+        )
+        self.boundary = transport.Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
         self.kernel = HermitianOperator(self.wilson.prepared())
         self._folder = Path(folder) if folder else None
@@ -281,12 +271,12 @@ class Overlap:
         """A bound of the norm of the error of D(0), without rounding errors."""
         return self.rho * self.sign.error_bound
 
-    def _path(self, modes: str, **more: object) -> ModePath | None:
+    def _path(self, modes: str, **more: object) -> mode_files.ModePath | None:
         """Return the path of modes in the folder; None without a folder."""
         if not self._folder:
             return None
         labels = {name: str(value) for name, value in more.items()}
-        return ModePath(self._folder, {"modes": modes, **self._metadata, **labels})
+        return mode_files.ModePath(self._folder, {"modes": modes, **self._metadata, **labels})
 
     def apply(
         self, array: NDArray[np.complexfloating[Any, Any]], mass: float = 0.0, dagger: bool = False
@@ -446,7 +436,7 @@ class Overlap:
             request = LowModeRequest(*limits, True, 0 if tolerance else error * TENTH)
             return search(square, start, request)
 
-        return kept_low_modes(square, self.field, path, search_now)
+        return mode_files.kept_low_modes(square, self.field, path, search_now)
 
     def solve_all(
         self,

@@ -44,13 +44,7 @@ from gauge_mc.extensions.quarks.matrices.hopping import InexactOperator, LinearO
 from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, SMALLER, TIGHTER, Norms, SolverParameters
-from gauge_mc.extensions.quarks.vectors.algebra import (
-    Advance,
-    AdvanceShifts,
-    Combine,
-    Multiply,
-    OnDevice,
-)
+from gauge_mc.extensions.quarks.vectors import algebra
 from gauge_mc.extensions.quarks.vectors.device_iterations import (
     CURVATURE,
     DIRECTION,
@@ -228,7 +222,7 @@ class _SlabShifts:
         self._memory: Buffer = slab.device.allocate(SUM_BYTES * numbers)
 
     @property
-    def factors(self) -> OnDevice:
+    def factors(self) -> algebra.OnDevice:
         """The factors of `AdvanceShifts`."""
         _, shifts, vectors = self._state
         address = self._memory.address + FACTORS_OF_SHIFTS * shifts * vectors * SUM_BYTES
@@ -345,16 +339,16 @@ class StepsAhead:
         q: SpinorField,
         apply_shifted: Callable[[float], object],
         number: int,
-        advancing: Callable[[Sequence[OnDevice]], Launch],
+        advancing: Callable[[Sequence[algebra.OnDevice]], Launch],
     ) -> None:
         self.gradient = gradient = DeviceIterations(r, (CURVATURE, END))
         self._coefficients = DeviceCoefficients(gradient, END, r, number)
-        self._apply_shifted, self._multiply = apply_shifted, Multiply(q, p)
+        self._apply_shifted, self._multiply = apply_shifted, algebra.Multiply(q, p)
         self._take_curvature = gradient.take(CURVATURE, self._multiply.sums, REAL)
-        self._step = Advance(r, q, found=gradient.factors(CURVATURE, c="STEP"))
+        self._step = algebra.Advance(r, q, found=gradient.factors(CURVATURE, c="STEP"))
         self._take_residual = gradient.take(END, self._step.sums)
         self._advance = advancing(self._coefficients.factors)
-        self._turn = Combine(p, r, found=gradient.factors(END, a="BETA"))
+        self._turn = algebra.Combine(p, r, found=gradient.factors(END, a="BETA"))
         self._recorded: dict[float, Launch] = {}
 
     def run(
@@ -427,9 +421,9 @@ class _Iteration(ABC):
         self.r, self._p, self._q = like.like(), like.like(), like.like()
         self.progress, self.lanczos = ReplicaProgress.begin(like.replicas), [Lanczos()]
         self._apply_shifted = _shifted(operator, self._q, self._p)
-        self._first = Combine(self._p, self.r)
-        self._p_q = Multiply(self._q, self._p)
-        self._step = Advance(self.r, self._q)
+        self._first = algebra.Combine(self._p, self.r)
+        self._p_q = algebra.Multiply(self._q, self._p)
+        self._step = algebra.Advance(self.r, self._q)
 
     @property
     def iterations(self) -> int:
@@ -456,7 +450,7 @@ class _Iteration(ABC):
         """Largest number of shifts whose coefficients devices compute."""
         return 1
 
-    def _found(self, scalars: Sequence[OnDevice]) -> Launch:
+    def _found(self, scalars: Sequence[algebra.OnDevice]) -> Launch:
         """Return a call that carries out a step of `AdvanceShifts` with factors on the devices."""
         return lambda: None
 
@@ -647,8 +641,8 @@ class ShiftedSearch(_Iteration):
     def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
         super().__init__(operator, like)
         self.y, self._directions = (_repeated(like, number) for _ in range(2))
-        self._clear = Combine(self.y, self.y)
-        self._next = AdvanceShifts(self.y, self._directions, self.r)
+        self._clear = algebra.Combine(self.y, self.y)
+        self._next = algebra.AdvanceShifts(self.y, self._directions, self.r)
 
     def _begin(self, shifts: int, count: int) -> None:
         self._clear(0, 0)
@@ -662,8 +656,8 @@ class ShiftedSearch(_Iteration):
     def _number(self) -> int:
         return self.y.count // self.r.count
 
-    def _found(self, scalars: Sequence[OnDevice]) -> Launch:
-        return AdvanceShifts(self.y, self._directions, self.r, scalars).launch
+    def _found(self, scalars: Sequence[algebra.OnDevice]) -> Launch:
+        return algebra.AdvanceShifts(self.y, self._directions, self.r, scalars).launch
 
 
 class TwoPassSum(_Iteration):
@@ -691,8 +685,8 @@ class TwoPassSum(_Iteration):
         super().__init__(operator, b)
         self._most = most
         self._taken: list[tuple[Norms, Norms, Norms]] = []
-        self._copy = Combine(self.r, b)
-        self._add = Combine(target, self.r)
+        self._copy = algebra.Combine(self.r, b)
+        self._add = algebra.Combine(target, self.r)
 
     def _begin(self, shifts: int, count: int) -> None:
         self._taken = []
@@ -744,7 +738,7 @@ def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callab
     step = operator.recurrence(q, p, p, p)
     if step:
         return lambda shift: step(0, 1, 0, shift)
-    apply, add = operator.apply(q, p), Combine(q, p)
+    apply, add = operator.apply(q, p), algebra.Combine(q, p)
 
     def call(shift: float) -> None:
         apply()
@@ -794,10 +788,10 @@ class ShiftedSystem:
         self._searches: dict[tuple[str, int], ShiftedSearch] = {}
         self._y, self._rest, self._product = b.like(), b.like(), b.like()
         self._apply = operator(EXACT).apply(self._product, self._y)
-        self._copy_b = Combine(self._rest, b)
-        self._subtract = Advance(self._rest, self._product)
-        self._add_shift = Combine(self._product, self._y)
-        self._add_product = Combine(self._y, self._product)
+        self._copy_b = algebra.Combine(self._rest, b)
+        self._subtract = algebra.Advance(self._rest, self._product)
+        self._add_shift = algebra.Combine(self._product, self._y)
+        self._add_product = algebra.Combine(self._y, self._product)
 
     def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
         """Yield the solutions for all shifts, one after the other in the same field."""

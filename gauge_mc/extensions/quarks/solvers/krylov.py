@@ -10,17 +10,9 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
 from gauge_mc.extensions.quarks.solvers import SOLVERS, Norms, Residual, Solver, SolverParameters
+from gauge_mc.extensions.quarks.vectors import device_iterations
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
-    CURVATURE,
-    DIRECTION,
-    EVERY,
-    MIXED,
-    RESIDUAL,
-    DeviceIterations,
-    constants_of,
-)
 from gauge_mc.extensions.quarks.vectors.spinors import in_turn
 
 
@@ -78,15 +70,18 @@ class ConjugateGradients(Solver):
         self._advance(self._alpha, beta)
         self._alpha = np.zeros_like(beta)
 
-    def prepare_ahead(self) -> DeviceIterations:
+    def prepare_ahead(self) -> device_iterations.DeviceIterations:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
-        ahead = DeviceIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
-        step = Advance(self.r, self.q, found=ahead.factors(CURVATURE, c="STEP"))
-        factors = ahead.factors(DIRECTION, a="ALPHA", b="BETA")
+        ahead = device_iterations.DeviceIterations(
+            self.r,
+            (device_iterations.CURVATURE, device_iterations.RESIDUAL, device_iterations.DIRECTION),
+        )
+        step = Advance(self.r, self.q, found=ahead.factors(device_iterations.CURVATURE, c="STEP"))
+        factors = ahead.factors(device_iterations.DIRECTION, a="ALPHA", b="BETA")
         advance = AdvanceDirection(self.x, self.p, self.s, found=factors)
-        take_curvature = ahead.take(CURVATURE, self._q_q.sums)
-        take_residual = ahead.take(RESIDUAL, step.sums)
-        take_direction = ahead.take(DIRECTION, self._s_s.sums)
+        take_curvature = ahead.take(device_iterations.CURVATURE, self._q_q.sums)
+        take_residual = ahead.take(device_iterations.RESIDUAL, step.sums)
+        take_direction = ahead.take(device_iterations.DIRECTION, self._s_s.sums)
         apply_r = ahead.beside([take_residual], [self._apply_r, self._s_s.launch])
         first = self._apply_p, self._q_q.launch, take_curvature, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, apply_r, take_direction, advance))
@@ -105,7 +100,7 @@ BICGSTAB_COEFFICIENTS = Kernel("bicgstab_coefficients")
 SHADOW, MINIMUM, TURN = map(BICGSTAB_COEFFICIENTS.constant, ("SHADOW", "MINIMUM", "TURN"))
 """Parts of an iteration, after which the search may halt."""
 
-PARTS = SHADOW, MINIMUM, RESIDUAL | TURN
+PARTS = SHADOW, MINIMUM, device_iterations.RESIDUAL | TURN
 
 
 @SOLVERS.register
@@ -178,22 +173,22 @@ class BiCGstab(Solver):
         self.rho = np.where(self.done, self.rho, rho)
         self._direction(beta, 1, multiply(-beta, self._omega))
 
-    def prepare_ahead(self) -> DeviceIterations | None:
+    def prepare_ahead(self) -> device_iterations.DeviceIterations | None:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
         kind = in_kernels(self._arithmetic)
         if kind is None:
             return None
         shadow, minimum, end = PARTS
-        arithmetic = constants_of(BICGSTAB_COEFFICIENTS)[kind]
-        ahead = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
+        arithmetic = device_iterations.constants_of(BICGSTAB_COEFFICIENTS)[kind]
+        ahead = device_iterations.DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
         half_step = Combine(self.r, self.v, found=ahead.factors(shadow, b="HALF_STEP"))
         factors = ahead.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
         step = Advance(self.r, self.t, self.x, self.p, self.shadow, found=factors)
         factors = ahead.factors(end, a="BETA", c="BACK")
         direction = Combine(self.p, self.r, self.v, found=factors)
-        take_shadow = ahead.take(shadow, self._shadow_v.sums, MIXED)
-        take_minimum = ahead.take(minimum, self._t_r.sums, EVERY)
-        take_end = ahead.take(end, step.sums, EVERY)
+        take_shadow = ahead.take(shadow, self._shadow_v.sums, device_iterations.MIXED)
+        take_minimum = ahead.take(minimum, self._t_r.sums, device_iterations.EVERY)
+        take_end = ahead.take(end, step.sums, device_iterations.EVERY)
         first = self._apply_p, self._shadow_v.launch, take_shadow, partial(half_step, 1, 0)
         second = self._apply_r, self._t_r.launch, take_minimum, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, *second, take_end, partial(direction, 0, 1)))

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from gauge_mc.analysis.fitting import POOR
 from gauge_mc.errors import GaugeError
+from gauge_mc.extensions.quarks.spectroscopy import residual_mass
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     BARYON_COLUMNS,
     BARYONS,
@@ -29,14 +30,6 @@ from gauge_mc.extensions.quarks.spectroscopy.masses import (
     Ranges,
     describe,
     quarks_of,
-)
-from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
-    MASS_KEY,
-    RESIDUAL_COLUMNS,
-    ResidualMasses,
-    ResidualTable,
-    read_residual_table,
-    residual_masses,
 )
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     ChiralFit,
@@ -328,7 +321,7 @@ class BaryonFit(HadronFit):
 FITS.register(BaryonFit())
 
 
-class ResidualMassResult(DataResult[ResidualMasses]):
+class ResidualMassResult(DataResult[residual_mass.ResidualMasses]):
     """Residual masses of domain-wall quarks of an ensemble, and Z_A."""
 
     observable: ClassVar[str] = "residual mass of domain-wall quarks, and Z_A"
@@ -339,7 +332,9 @@ class ResidualMassResult(DataResult[ResidualMasses]):
         summary = self.found
         lines = [f"{summary.configurations} configurations."]
         lines += (
-            [f"{MASS_KEY} = {summary.ensemble[MASS_KEY]}."] if MASS_KEY in summary.ensemble else []
+            [f"{residual_mass.MASS_KEY} = {summary.ensemble[residual_mass.MASS_KEY]}."]
+            if residual_mass.MASS_KEY in summary.ensemble
+            else []
         )
         lines += [*(f"Left out: {x}" for x in summary.left_out), *summary.cautions]
         headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
@@ -370,8 +365,8 @@ class ResidualMassFit(Fit):
     joins: ClassVar[bool] = False
     name: ClassVar[str] = "residual-mass"
     summary: ClassVar[str] = "residual mass and Z_A of domain-wall quarks"
-    columns: ClassVar[tuple[str, ...]] = RESIDUAL_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (ResidualMasses,)
+    columns: ClassVar[tuple[str, ...]] = residual_mass.RESIDUAL_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (residual_mass.ResidualMasses,)
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> ResidualMassResult:
@@ -380,11 +375,11 @@ class ResidualMassFit(Fit):
 
     def fitted(
         self, path: Path, options: Mapping[str, Any]
-    ) -> tuple[ResidualTable, ResidualMasses]:
+    ) -> tuple[residual_mass.ResidualTable, residual_mass.ResidualMasses]:
         """Return the sums of a table, and the plateaus that are fitted to them."""
         skip = options.get(SKIP.name, 0)
-        table = read_residual_table(path, skip)
-        return table, residual_masses(table, ranges_of(options), skip)
+        table = residual_mass.read_residual_table(path, skip)
+        return table, residual_mass.residual_masses(table, ranges_of(options), skip)
 
 
 FITS.register(ResidualMassFit())

@@ -10,15 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gauge_mc.analysis.fitting import (
-    CurveFit,
-    LinearFit,
-    Points,
-    akaike_weights,
-    fit_curve,
-    scatter,
-    weighting,
-)
+from gauge_mc.analysis import fitting
 from gauge_mc.analysis.states import PRECISION, Correlator, EffectiveEnergies, State, known_times
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.arrays import Array
@@ -54,7 +46,7 @@ class LevelSeries:
     @cached_property
     def weighting(self) -> tuple[float, bool]:
         """Weighting of the t in all fits."""
-        return weighting(self.series)
+        return fitting.weighting(self.series)
 
     def plateau(self, t_min: int | None = None, average: bool = False) -> State | None:
         """Return the plateau, or None if excited states matter at all t."""
@@ -71,14 +63,16 @@ class LevelSeries:
         lines = [
             self.series[:, n:] @ fit.projection[0] for n, fit in zip(starts, fits, strict=True)
         ]
-        weights = akaike_weights([fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits])
+        weights = fitting.akaike_weights(
+            [fit.chi2 for fit in fits], [fit.chi2_expected for fit in fits]
+        )
         line, best = np.tensordot(weights, lines, axes=1), int(np.argmax(weights))
         last = self.first + self.series.shape[1] - 1
         return State(estimate(line), 0.0, line, self.first + starts[best], last, 1, fits[best])
 
-    def _constant(self, start: int) -> LinearFit:
+    def _constant(self, start: int) -> fitting.LinearFit:
         later = self.series[:, start:]
-        points = Points.of(later, *self.weighting)
+        points = fitting.Points.of(later, *self.weighting)
         return points.fit(np.ones((later.shape[1], 1)))
 
     def _start(self, excited: Array | None) -> int | None:
@@ -110,7 +104,7 @@ class LevelSeries:
         for first in range(count - 3):
             later, t = self.series[:, first:], np.arange(count - first)
             designs = [np.stack([np.ones(t.size), np.exp(-gap * t)], axis=1) for gap in GAPS]
-            fits = Points.of(later, *self.weighting).fits(np.stack(designs))
+            fits = fitting.Points.of(later, *self.weighting).fits(np.stack(designs))
             chi2, expected = min((fit.chi2, fit.chi2_expected) for fit in fits)
             if chi2 <= GOOD * expected or t.size == 4:
                 weights = np.exp((chi2 - np.array([fit.chi2 for fit in fits])) / 2)
@@ -374,20 +368,20 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
         )
     # After the correction of the bias it may have any sign and size.
     guess = min(abs(float(effective.series[:, 0].mean(axis=0)[last - 2])), LARGEST_DECAY / last)
-    fitter = _Fitter(correlator, last, guess, weighting(used))
+    fitter = _Fitter(correlator, last, guess, fitting.weighting(used))
     if ranges.t_min is None and not ranges.average:
         plateau = min(_onset(effective, last), last + 1 - LEAST_POINTS)
         first = fitter.onset() or plateau
     ends = range(first, last + 2 - LEAST_POINTS) if ranges.average else [first]
     fits = [fitter.one_state(end) for end in ends]
     expected = [fit.fit.chi2_expected for fit in fits]
-    weights = akaike_weights([fit.fit.chi2 for fit in fits], expected)
+    weights = fitting.akaike_weights([fit.fit.chi2 for fit in fits], expected)
     best = int(np.argmax(weights))
     logs, masses = np.tensordot(weights, [fit.series for fit in fits], axes=1).T
     size = math.copysign(math.exp(logs.mean()), correlator.values.mean(axis=0)[1])
     amplitude, fit = estimate(size * (1 + logs - logs.mean())), fits[best].fit
     values = np.array([fit.values[1] for fit in fits])
-    systematic = float(scatter(weights, values)) if ranges.average else math.nan
+    systematic = float(fitting.scatter(weights, values)) if ranges.average else math.nan
     quality = fit.chi2, fit.chi2_expected, fit.dof, fit.correlated, systematic
     return MassFit(estimate(masses), amplitude, ends[best], last, *quality), masses
 
@@ -439,21 +433,21 @@ class _Fitter:
     guess: float
     weighting: tuple[float, bool]
 
-    def one_state(self, first: int) -> CurveFit:
+    def one_state(self, first: int) -> fitting.CurveFit:
         """Fit one state from a time on."""
         t = np.arange(first, self.last + 1)
         curve, values = self.correlator.curve(t), self.correlator.values[:, t]
         unit = curve(np.array([0.0, self.guess]))[0]
         log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
         start = np.array([log, self.guess])
-        fit = fit_curve(curve, start, values, *self.weighting)
+        fit = fitting.fit_curve(curve, start, values, *self.weighting)
         log, mass = fit.values
         if self.correlator.periodic and mass < 0:  # with -mass the curve is the same
             start = np.array([log - self.correlator.extent * mass, -mass])
-            fit = fit_curve(curve, start, values, *self.weighting)
+            fit = fitting.fit_curve(curve, start, values, *self.weighting)
         return fit
 
-    def two_states(self, first: int) -> CurveFit:
+    def two_states(self, first: int) -> fitting.CurveFit:
         """Fit two states from a time on, beginning with those of the late times."""
         late = self.one_state((first + self.last) // 2).values
         t = np.arange(first, self.last + 1)
@@ -463,7 +457,7 @@ class _Fitter:
         weight = (values.mean(axis=0)[0] - ground[0]) / excited[0]
         start = np.array([*late, weight, math.log(gap)])
         curve = self.correlator.two_states(t)
-        return fit_curve(curve, start, values, *self.weighting)
+        return fitting.fit_curve(curve, start, values, *self.weighting)
 
     def onset(self) -> int | None:
         """Return the first t from which one state may be fitted by the rule `TWO_STATES`.
@@ -480,7 +474,7 @@ class _Fitter:
                 return self._onset_of(two, first)
         return None
 
-    def _onset_of(self, two: CurveFit, start: int) -> int:
+    def _onset_of(self, two: fitting.CurveFit, start: int) -> int:
         """Return the first t at which the second state moves the mass by little."""
         for first in range(start, self.last + 2 - LEAST_POINTS):
             t = np.arange(first, self.last + 1)

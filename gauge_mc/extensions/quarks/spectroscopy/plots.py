@@ -13,42 +13,23 @@ import numpy as np
 from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks.spectroscopy import residual_mass
 from gauge_mc.extensions.quarks.spectroscopy.correlators import describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.fits import BaryonFit, MesonFit, ResidualMassFit
 from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState
-from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
-    ResidualMasses,
-    ResidualTable,
-    WallQuark,
-)
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import ChiralFit, MassSeries
 from gauge_mc.fits.shared.files import find_table_by_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures import pictures
 from gauge_mc.plots.figures.curves import integer_ticks
-from gauge_mc.plots.figures.pictures import (
-    GREY,
-    HOLLOW,
-    WIDTH,
-    BandEntry,
-    Frame,
-    Guide,
-    KeyEntry,
-    Mark,
-    Picture,
-    Stroke,
-    Symbols,
-    look,
-    minus,
-    typeset,
-)
 from gauge_mc.plots.runs import TablePlot, labels_of, one_run
 from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Marks = Callable[[MassSeries, HadronState, dict[str, Any], float], Iterable[Mark]]
+Marks = Callable[[MassSeries, HadronState, dict[str, Any], float], Iterable[pictures.Mark]]
 """The content of a frame of a hadron; see `picture_of_frames`."""
 
 ErrorBars = list[tuple[int, float, float]]
@@ -96,7 +77,7 @@ class MesonPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = MesonFit.columns
     options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
 
-    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
         """Show the correlators; see `correlators_picture`."""
         hadrons = chosen_hadrons(options)
         return correlators_picture(MesonFit().fitted(table, options)[1], hadrons)
@@ -158,24 +139,24 @@ def _place(name: str) -> tuple[int, str]:
 
 def quarks(state: HadronState) -> str:
     """Return the quarks and the source of a hadron as text for a legend."""
-    return typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
+    return pictures.typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
 
 
 def picture_of_frames(
     frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
     marks: Marks,
     scale: str = "linear",
-    key: Sequence[KeyEntry] = (),
-) -> Picture:
+    key: Sequence[pictures.KeyEntry] = (),
+) -> pictures.Picture:
     """Return a frame for each hadron; a colour stands for quarks and a source."""
     if not frames:
         raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
     names = dict.fromkeys(quarks(x) for pairs in frames.values() for _, x in pairs)
-    looks = {name: look(i) for i, name in enumerate(names)}
+    looks = {name: pictures.look(i) for i, name in enumerate(names)}
     step = min(SHIFT, MOST_SHIFT / len(names))
     shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
     styles = {name: {**look, "linestyle": "none"} for name, look in looks.items()}
-    legend = [KeyEntry(style=style, text=name) for name, style in styles.items()]
+    legend = [pictures.KeyEntry(style=style, text=name) for name, style in styles.items()]
     if any(state in series.masses for pairs in frames.values() for series, state in pairs):
         legend += key
     columns = 1 if len(frames) <= 3 else 2 if len(frames) <= 6 else 3
@@ -187,7 +168,7 @@ def picture_of_frames(
             for series, state in pairs
             for mark in marks(series, state, looks[quarks(state)], shifts[quarks(state)])
         ]
-        frame = Frame([*legend, *drawn], "", name, {"yscale": scale})
+        frame = pictures.Frame([*legend, *drawn], "", name, {"yscale": scale})
         legend = []
         if number > len(frames) - columns:  # the lowest frame of each column
             remark = sideways if columns == 1 or number == len(frames) else ""
@@ -195,8 +176,8 @@ def picture_of_frames(
         panels.append(frame)
     rows = math.ceil(len(frames) / columns)
     layout = {"nrows": rows, "ncols": columns, "sharex": True}
-    height, width = HEAD + HEIGHT * rows, WIDTH * (1 + WIDER * (columns - 1))
-    return Picture(panels, height, columns=3, layout=layout, aligned=True, width=width)
+    height, width = HEAD + HEIGHT * rows, pictures.WIDTH * (1 + WIDER * (columns - 1))
+    return pictures.Picture(panels, height, columns=3, layout=layout, aligned=True, width=width)
 
 
 def _finish_lowest(axes: Axes) -> None:
@@ -205,12 +186,14 @@ def _finish_lowest(axes: Axes) -> None:
     integer_ticks(axes)
 
 
-def correlators_picture(series: MassSeries, hadrons: Sequence[str] = ()) -> Picture:
+def correlators_picture(series: MassSeries, hadrons: Sequence[str] = ()) -> pictures.Picture:
     """Return correlators on a logarithmic scale with their fits, dashed where not fitted."""
     states = frames_of([series], _points, hadrons)
     frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in states.items()}
     key = [
-        KeyEntry(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
+        pictures.KeyEntry(
+            style={"color": pictures.GREY, "linewidth": 1.5, "linestyle": dashes}, text=text
+        )
         for text, dashes in (("fit", "-"), ("its continuation", "--"))
     ]
     return picture_of_frames(frames, _marks, "log", key)
@@ -225,11 +208,11 @@ def _points(correlator: Correlator) -> ErrorBars:
 
 def _marks(
     series: MassSeries, state: HadronState, style: dict[str, Any], shift: float
-) -> Iterator[Mark]:
+) -> Iterator[pictures.Mark]:
     """Yield a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))
-    yield Symbols(at + shift, value, error, style=style)
+    yield pictures.Symbols(at + shift, value, error, style=style)
     if state not in series.masses:
         return
     fit, _ = series.masses[state]
@@ -237,7 +220,9 @@ def _marks(
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
         curve = np.abs(correlator.curve(t)(parameters)[0])
-        yield Stroke(t + shift, curve, style={"color": style["color"], "linestyle": dashes})
+        yield pictures.Stroke(
+            t + shift, curve, style={"color": style["color"], "linestyle": dashes}
+        )
 
 
 LARGEST_ERROR = 0.25
@@ -281,11 +266,13 @@ def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
     return fits
 
 
-def effective_masses_picture(fits: Sequence[MassSeries], hadrons: Sequence[str] = ()) -> Picture:
+def effective_masses_picture(
+    fits: Sequence[MassSeries], hadrons: Sequence[str] = ()
+) -> pictures.Picture:
     """Return effective masses and, over the fitted times, the masses with errors."""
     states = frames_of(fits, _mass_points, hadrons)
     frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in states.items()}
-    key = [BandEntry(text="fitted mass, at the t of the fit")]
+    key = [pictures.BandEntry(text="fitted mass, at the t of the fit")]
     return picture_of_frames(frames, _mass_marks, key=key)
 
 
@@ -299,13 +286,13 @@ def _mass_points(correlator: Correlator) -> ErrorBars:
 
 def _mass_marks(
     series: MassSeries, state: HadronState, style: dict[str, Any], shift: float
-) -> Iterator[Mark]:
+) -> Iterator[pictures.Mark]:
     """Yield an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_mass_points(series.correlators[state]))
-    yield Symbols(t + shift, value, error, style=style)
+    yield pictures.Symbols(t + shift, value, error, style=style)
     if state in series.masses:
         fit = series.masses[state][0]
-        yield Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": style["color"]})
+        yield pictures.Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": style["color"]})
 
 
 FRAME, CHIRAL_HEAD = 2.6, 1.0
@@ -340,7 +327,7 @@ class ChiralPlot(Plot):
 PLOTS.register(ChiralPlot())
 
 
-def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
+def chiral_picture(fits: Sequence[ChiralFit]) -> pictures.Picture:
     """Return masses against the quark mass, with straight lines to the chiral limit."""
     if not fits:
         raise GaugeError(
@@ -353,21 +340,21 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
         marks = [mark for n, x in enumerate(group, order) for mark in _chiral_marks(x, n)]
         order += len(group)
         if group and vanishing:
-            marks.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
+            marks.append(pictures.Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
             names = dict.fromkeys(QUARKS[x.quantity] for x in group)
             abscissa = r"$a\,m$" if group[0].m_c else r"$1/\kappa$"
-            frames.append(Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
+            frames.append(pictures.Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
         elif group:
-            frames.append(Frame(marks, r"$(a\,m_\pi)^2$", r"$a\,m$"))
-    key = KeyEntry(style=HOLLOW, text="hollow: chiral limit")
+            frames.append(pictures.Frame(marks, r"$(a\,m_\pi)^2$", r"$a\,m$"))
+    key = pictures.KeyEntry(style=pictures.HOLLOW, text="hollow: chiral limit")
     frames[-1] = replace(frames[-1], marks=[*frames[-1].marks, key])
     height = CHIRAL_HEAD + FRAME * len(frames)
-    return Picture(frames, height, columns=2, layout={"nrows": len(frames)})
+    return pictures.Picture(frames, height, columns=2, layout={"nrows": len(frames)})
 
 
-def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
+def _chiral_marks(fit: ChiralFit, order: int) -> list[pictures.Mark]:
     """Return the points of a line, its end in the chiral limit, and the line if it can be wrong."""
-    style = look(order)
+    style = pictures.look(order)
     x, value, error = np.transpose([(point.x, point.value, point.error) for point in fit.points])
     zero = fit.kappa_c or fit.m_c
     limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
@@ -375,16 +362,18 @@ def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
     hollow = {**style, "markerfacecolor": "white"}
     if zero:
         scatter = fit.kappa_c.error / fit.kappa_c.value**2 if fit.kappa_c else zero.error
-        end = Symbols([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
+        end = pictures.Symbols([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
         name = r"\kappa_c" if fit.kappa_c else "m_c"
-        text = rf"${QUARKS[fit.quantity]}$: ${name}={minus(zero)}$"
+        text = rf"${QUARKS[fit.quantity]}$: ${name}={pictures.minus(zero)}$"
     else:
-        end = Symbols.of([0.0], [fit.intercept], hollow)
-        text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
+        end = pictures.Symbols.of([0.0], [fit.intercept], hollow)
+        text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{pictures.minus(fit.intercept)}$"
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
-    points = Symbols(x, value, error, style=style, text=f"{text}, {twisted}{typeset(fit.source)}")
+    points = pictures.Symbols(
+        x, value, error, style=style, text=f"{text}, {twisted}{pictures.typeset(fit.source)}"
+    )
     line = fit.intercept.value + fit.slope.value * ends
-    joined = [Stroke(ends, line, style={"color": style["color"]})] if fit.dof else []
+    joined = [pictures.Stroke(ends, line, style={"color": style["color"]})] if fit.dof else []
     return [points, *joined, end]
 
 
@@ -397,7 +386,7 @@ class ResidualMassPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = ResidualMassFit.columns
     options: ClassVar[tuple[Option, ...]] = ResidualMassFit.options
 
-    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
         """Show the residual mass; see `residual_mass_picture`."""
         return residual_mass_picture(*ResidualMassFit().fitted(table, options))
 
@@ -405,7 +394,9 @@ class ResidualMassPlot(TablePlot):
 PLOTS.register(ResidualMassPlot())
 
 
-def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Picture:
+def residual_mass_picture(
+    table: residual_mass.ResidualTable, fitted: residual_mass.ResidualMasses
+) -> pictures.Picture:
     """Return m_res(t) and, over the times that were fitted, its plateau with the error."""
     ratios = {quark: table.ratio(quark) for quark in table.values}
     if all(ratio is None for ratio in ratios.values()):
@@ -413,19 +404,19 @@ def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Pictu
             "The table has no correlators at the midpoint; measure with an even extent of the "
             "fifth direction and weights that are all 1."
         )
-    plateaus = {WallQuark(mass.m, mass.source): mass for mass in fitted.masses}
-    marks: list[Mark] = []
+    plateaus = {residual_mass.WallQuark(mass.m, mass.source): mass for mass in fitted.masses}
+    marks: list[pictures.Mark] = []
     for n, (quark, series) in enumerate(ratios.items()):
         if series is None:
             continue
         fit, estimates = plateaus[quark], [estimate(x) for x in series.T]
-        text = rf"$m={quark.m:g}$, {typeset(quark.source)}"
+        text = rf"$m={quark.m:g}$, {pictures.typeset(quark.source)}"
         plateau = []
         if fit.m_res and fit.t_min is not None and fit.t_max is not None:
-            line = {"color": look(n)["color"]}
-            plateau = [Stroke.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
-            text += rf": $a\,m_\mathrm{{res}}={minus(fit.m_res)}$"
+            line = {"color": pictures.look(n)["color"]}
+            plateau = [pictures.Stroke.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
+            text += rf": $a\,m_\mathrm{{res}}={pictures.minus(fit.m_res)}$"
         t = 1 + np.arange(len(estimates)) + SHIFT * n
-        marks += [Symbols.of(t, estimates, look(n), text), *plateau]
-    frame = Frame(marks, "$t/a$", r"$a\,m_\mathrm{res}(t)$", finish=integer_ticks)
-    return Picture([frame], 3.6, columns=2)
+        marks += [pictures.Symbols.of(t, estimates, pictures.look(n), text), *plateau]
+    frame = pictures.Frame(marks, "$t/a$", r"$a\,m_\mathrm{res}(t)$", finish=integer_ticks)
+    return pictures.Picture([frame], 3.6, columns=2)

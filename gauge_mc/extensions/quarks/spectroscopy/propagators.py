@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.diagonal import MU
-from gauge_mc.extensions.quarks.domain_walls.coupled import (
-    EffectivePropagator,
-    effective_propagator,
-)
+from gauge_mc.extensions.quarks.domain_walls import coupled
 from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
 from gauge_mc.extensions.quarks.hadrons.propagator_files import STRICTLY, PropagatorPath
@@ -92,7 +89,7 @@ class QuarkSolution(NamedTuple):
     """The propagator, with the sink smeared if that was asked for."""
     record: Record
     """The record in `SOLVES`."""
-    effective: EffectivePropagator | None = None
+    effective: coupled.EffectivePropagator | None = None
     """The midpoint and the currents of domain-wall quarks."""
 
 
@@ -228,7 +225,7 @@ def _solve_walls(
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
     arguments = quarks.solver, quarks.request, source.place, quarks.together
-    effective = effective_propagator(operator, vectors, *arguments)
+    effective = coupled.effective_propagator(operator, vectors, *arguments)
     _say(effective.notes, quark, label)
     words = (
         *quark,
