@@ -205,8 +205,9 @@ class Parameters:
         USUAL_MEASURE,
         settings.ENSEMBLE,
         "Observables to measure after every update, or after each EVERY updates, with their "
-        f"options as in flow:50:to=6; with {measurement.ADDING} before the first, beside the default; "
-        f"or {measurement.NO_MEASUREMENT}. By default also the loops of an improved action.",
+        f"options as in flow:50:to=6; with {measurement.ADDING} before the first, beside the "
+        f"default; or {measurement.NO_MEASUREMENT}. By default also the loops of an improved "
+        "action.",
         default=",".join(defaults.MEASURE),
         metavar="NAME[:EVERY[:OPTION=VALUE]],...",
         choices=(*OBSERVABLES, measurement.NO_MEASUREMENT),
