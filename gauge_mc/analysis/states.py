@@ -217,7 +217,7 @@ SKEWNESS = 3.0
 effective masses grow because the distribution of correlators is skew. For correlators that are
 known to 10 %, they are 4 % larger. With 20 independent measurements of correlators that fluctuate
 as much as they are large, 93 instead of 88 % of effective masses are within two errors of the truth
-(``tests/tools/lattice_coverage.py``)."""
+(``docs/studies/lattice_coverage.py``)."""
 
 BISECTIONS = 60
 """Number of times that this range is halved, after which it is as small as a rounding error."""

@@ -8,7 +8,6 @@ import pytest
 from gauge_mc.analysis.timeseries import susceptibility
 from tests.samples import all_of
 from tests.tools.coverage import KINDS, missed, percentages, synthetic
-from tests.tools.lattice_coverage import STUDIES, Study, deviations
 
 EXACT = ("mean", "mass", *chain(*all_of("EXACT", "coverage")))
 """Quantities whose errors are right from 20 independent measurements on."""
@@ -58,27 +57,3 @@ def test_errors_of_small_susceptibilities_are_not_too_small():
     within = [np.mean(np.abs(pulls) < sigma) for sigma in (1, 2)]
     assert 0.69 < within[0] < 0.75
     assert within[1] > 0.923
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """The mean of independent numbers of variance 1, with its true error."""
-
-    def mean(shared, series):
-        yield "x", float(series[0]["x"].mean()), len(series[0]["x"]) ** -0.5, False
-
-    one = Study("normal", [{}], lambda run: (None, {}), mean, ("x",))
-    monkeypatch.setitem(STUDIES, one.kind, one)
-    return one.kind
-
-
-def test_ensembles_that_are_drawn_have_the_truth_of_all_measurements(study):
-    rng = np.random.default_rng(12)
-    chains = [[{"x": rng.normal(loc=5, size=100)}] for _ in range(4)]
-    table = deviations(study, [None], chains, drawn=400)
-    for number in (20, 200):
-        pulls = np.array([one for one, _ in table["normal, drawn", "x", number]])
-        assert len(pulls) == 400
-        spread = np.concatenate([own[0]["x"] for own in chains]).std()
-        assert pulls.std() == pytest.approx(spread, rel=0.1)
-        assert abs(pulls.mean()) < 0.2

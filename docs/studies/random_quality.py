@@ -1,6 +1,6 @@
 """Test the random number generators with dieharder, as used by the kernels.
 
-    python tests/tools/random_quality.py --generators lcg ranlux:3 --tests 0 201:3
+    python docs/studies/random_quality.py --generators lcg ranlux:3 --tests 0 201:3
 
 In the order `sites`, the first numbers of all sites come first, then the second numbers of all
 sites, and so on, as in a sweep over the lattice. In the order `streams`, all numbers that a site

@@ -1,6 +1,6 @@
 """Mutations: small mistakes in the sources, which tests should find.
 
-``python tests/tools/mutations.py --list`` prints the mutations, half of them of Python and half of
+``python docs/studies/mutations.py --list`` prints the mutations, half of them of Python and half of
 kernels. They follow from the sources and from ``--seed``. ``--run 3 7 --marks "not slow"`` applies
 some of them, or all, to a copy of the checkout, one after the other, and runs the tests that
 ``tests/tools/changes.py`` finds for the file, or, with ``--all-tests``, all. Words that are unknown

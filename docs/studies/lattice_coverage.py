@@ -1,6 +1,6 @@
 """How often errors contain the truth: chains of small lattices, cut into pieces or drawn from.
 
-    python -m tests.tools.lattice_coverage STUDY OUT [--chains N] [--drawn M] [--backend cpu]
+    python -m docs.studies.lattice_coverage STUDY OUT [--chains N] [--drawn M] [--backend cpu]
 
 Chains with seeds of their own are generated; those that are in the folder already are read. They
 are cut into pieces of N = 10, 20, 50 and 200 independent measurements, at most five of a chain and
@@ -23,12 +23,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from docs.studies.study import COMMON, Found, Series, Study
 from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import Replicas, caution_slow, estimate, susceptibility
 from gauge_mc.domain.lattice import Lattice
@@ -48,9 +50,7 @@ from gauge_mc.quantities.transition.reweighting import ThermalVolume
 from gauge_mc.quantities.transition.thermal_runs import read_thermal_chain
 from gauge_mc.run.generate import generate_chains
 from tests.analysis.synthetic_loops import static_potential
-from tests.samples import all_of
 from tests.tools.coverage import NUMBERS, Table, missed, show
-from tests.tools.studies import COMMON, Found, Series, Study
 
 PIECES = 5
 """Maximum number of pieces of a chain."""
@@ -169,6 +169,8 @@ def read_thermal(run: Path) -> tuple[Any, Series]:
     return (open_run(run).parameters.lattice, chain), {"action": chain.action, "loop": chain.loop}
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
 STUDIES = {
     "loops": Study(
         "SU(2), 4⁴, β = 2.2",
@@ -253,8 +255,8 @@ STUDIES = {
         ("action", "modulus"),
     ),
 }
-for own in all_of("STUDIES", "studies"):
-    STUDIES |= own
+for path in ROOT.glob("docs/extensions/*/studies.py"):
+    STUDIES |= import_module(f"docs.extensions.{path.parent.name}.studies").STUDIES
 """The studies by name, with those of extensions."""
 
 

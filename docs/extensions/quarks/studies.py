@@ -1,4 +1,4 @@
-"""Studies of errors of masses of mesons; see ``tests/tools/lattice_coverage.py``."""
+"""Studies of errors of masses of mesons; see ``docs/studies/lattice_coverage.py``."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.studies.study import COMMON, Found, Series, Study, pair
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
@@ -20,7 +21,6 @@ from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     meson_series,
     spectrum,
 )
-from tests.tools.studies import COMMON, Found, Series, Study, pair
 
 
 def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
