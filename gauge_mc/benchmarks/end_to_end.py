@@ -111,7 +111,7 @@ def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
         {**shared, "lattice": str(bench.lattice), "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
     )
     with tempfile.TemporaryDirectory(dir=folder, prefix="gauge-mc-bench-") as name:
-        timing = _Timing(bench.devices, large, Path(name))
+        timing = _EndToEndTimer(bench.devices, large, Path(name))
         parts = (timing.runs, timing.files, timing.batches, timing.starts)
         lines, bench = [], bench.of(len(parts))
         for part in parts:
@@ -122,7 +122,7 @@ def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
     return EndToEnd(*heading, timing.config_bytes, lines)
 
 
-class _Timing:
+class _EndToEndTimer:
     """The state of the benchmark."""
 
     def __init__(self, devices: DeviceGroup, large: Parameters, folder: Path) -> None:

@@ -170,7 +170,7 @@ def _table(places: Places) -> ctypes.Array[Any]:
 
 TIME_LINE = Kernel("time_line")
 
-Place = tuple[Slab, Buffer]
+LineMemory = tuple[Slab, Buffer]
 """A slab, and memory of its device."""
 
 
@@ -205,7 +205,7 @@ def time_lines(field: Field) -> list[TimeLines]:
     return lines
 
 
-def complete_lines(field: Field) -> list[Place]:
+def complete_lines(field: Field) -> list[LineMemory]:
     """Compute the lines through the whole lattice, for every site in space."""
     *_, last = time_lines(field)
     slab = last.slab
@@ -231,7 +231,11 @@ def _follow(slab: Slab, before: Buffer | None, after: Buffer) -> None:
 
 
 def hand_on(
-    field: Field, origin: Place | None, target: Place | None, number: int, nbytes: int
+    field: Field,
+    origin: LineMemory | None,
+    target: LineMemory | None,
+    number: int,
+    nbytes: int,
 ) -> None:
     """Copy the end of one slab to the next, which may belong to another process."""
     devices = field.devices

@@ -26,16 +26,36 @@ from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.results import documented
-from gauge_mc.run import measurement, settings
+from gauge_mc.run.measurement import (
+    ADDING,
+    MAX_UPDATES,
+    NO_MEASUREMENT,
+    AddedMeasurements,
+    Measurement,
+    is_due,
+)
+from gauge_mc.run.settings import (
+    ENSEMBLE,
+    FILES,
+    LARGEST,
+    PHYSICS,
+    STARTS,
+    Execution,
+    check_bounds,
+    converted,
+    listed_starts,
+    options_of,
+    setting,
+)
 from gauge_mc.updates.sweep import FIRST, LATEST
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import ParameterKeywords
 
-COUNT: dict[str, Any] = {"least": 0, "most": measurement.MAX_UPDATES}
+COUNT: dict[str, Any] = {"least": 0, "most": MAX_UPDATES}
 """Bounds of numbers of updates and of configurations."""
 
-INTERVAL: dict[str, Any] = {"least": 1, "most": measurement.MAX_UPDATES}
+INTERVAL: dict[str, Any] = {"least": 1, "most": MAX_UPDATES}
 """Bounds of intervals in updates."""
 
 NO_FORMAT = "none"
@@ -53,7 +73,7 @@ USUAL_BETA = float("nan")
 USUAL_PRECISION = ""
 """Placeholder for the default precision of the algorithm, until that is known."""
 
-USUAL_MEASURE = tuple(map(measurement.Measurement, defaults.MEASURE))
+USUAL_MEASURE = tuple(map(Measurement, defaults.MEASURE))
 """Placeholder for the default measurements, until the action is known."""
 
 UNSTATED: Mapping[str, object] = {
@@ -95,128 +115,110 @@ class Parameters:
         If a value is invalid.
     """
 
-    lattice: Lattice = settings.setting(
+    lattice: Lattice = setting(
         Lattice.parse(defaults.LATTICE),
-        settings.PHYSICS,
+        PHYSICS,
         "Even extents of the lattice.",
         default=defaults.LATTICE,
         metavar="XxYxZxT",
         each=int,
     )
-    group: str = settings.setting(
-        defaults.GROUP, settings.PHYSICS, "Gauge group.", choices=tuple(GROUPS)
-    )
-    beta: float = settings.setting(
+    group: str = setting(defaults.GROUP, PHYSICS, "Gauge group.", choices=tuple(GROUPS))
+    beta: float = setting(
         USUAL_BETA,
-        settings.PHYSICS,
+        PHYSICS,
         meaning_of_beta(),
         default=", ".join(f"{group.beta} for {name}" for name, group in GROUPS.items()),
     )
-    action: Action = settings.setting(
+    action: Action = setting(
         ACTIONS[defaults.ACTION],
-        settings.PHYSICS,
+        PHYSICS,
         "Gauge action.",
         default=defaults.ACTION,
         choices=ACTIONS,
     )
-    precision: str = settings.setting(
+    precision: str = setting(
         USUAL_PRECISION,
-        settings.PHYSICS,
+        PHYSICS,
         "Precision of the links.",
         default=f"{defaults.PRECISION}, or double for trajectories with quarks",
         choices=tuple(REALS),
     )
-    start: str = settings.setting(
+    start: str = setting(
         defaults.START,
-        settings.PHYSICS,
+        PHYSICS,
         "Initial links: all 1, random, or from a configuration file. Several chains take "
         "those of a list, such as hot,cold or hot,FILE, in turn.",
         read="start",
-        choices=tuple(settings.STARTS),
-        metavar="|".join((*settings.STARTS, "FILE")),
+        choices=tuple(STARTS),
+        metavar="|".join((*STARTS, "FILE")),
         open=True,
     )
-    seed: int = settings.setting(
-        defaults.SEED,
-        settings.PHYSICS,
-        "Seed of the random numbers.",
-        least=0,
-        most=settings.LARGEST,
-        tag="seed",
+    seed: int = setting(
+        defaults.SEED, PHYSICS, "Seed of the random numbers.", least=0, most=LARGEST, tag="seed"
     )
-    rng: str = settings.setting(
-        defaults.RNG, settings.PHYSICS, "Random number generator.", choices=tuple(GENERATORS)
-    )
-    luxury: int = settings.setting(
+    rng: str = setting(defaults.RNG, PHYSICS, "Random number generator.", choices=tuple(GENERATORS))
+    luxury: int = setting(
         defaults.LUXURY,
-        settings.PHYSICS,
+        PHYSICS,
         f"Quality level from 0 to {_levels - 1}, for {_leveled}.",
         tag="luxury",
     )
-    algorithm: Algorithm = settings.setting(
+    algorithm: Algorithm = setting(
         ALGORITHMS[defaults.ALGORITHM],
-        settings.PHYSICS,
+        PHYSICS,
         "Algorithm that updates the links.",
         default=defaults.ALGORITHM,
         choices=ALGORITHMS,
     )
-    chain_version: int = settings.setting(
+    chain_version: int = setting(
         defaults.CHAIN_VERSION,
-        settings.PHYSICS,
+        PHYSICS,
         "Version of the Markov chain; 2 removes a bias of 4e-8 from the norms of links in single "
         "precision.",
         least=FIRST,
         most=LATEST,
     )
-    strict: bool = settings.setting(
+    strict: bool = setting(
         False,
-        settings.PHYSICS,
+        PHYSICS,
         "Compute the same bits on all machines, with every compiler, processor and GPU. Sweeps "
         "take up to 6 % longer.",
     )
-    tempering: bool = settings.setting(
-        False,
-        settings.PHYSICS,
-        "Let runs of a scan that differ in beta only exchange their couplings.",
+    tempering: bool = setting(
+        False, PHYSICS, "Let runs of a scan that differ in beta only exchange their couplings."
     )
-    exchange_every: int = settings.setting(
+    exchange_every: int = setting(
         defaults.EXCHANGE_EVERY,
-        settings.PHYSICS,
+        PHYSICS,
         "Updates from one exchange of couplings to the next, with tempering.",
         **INTERVAL,
         tag="every",
     )
-    thermalize: int = settings.setting(
-        defaults.THERMALIZE, settings.ENSEMBLE, "Updates before the first measurement.", **COUNT
+    thermalize: int = setting(
+        defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
-    configs: int = settings.setting(
-        defaults.CONFIGS,
-        settings.ENSEMBLE,
-        "Number of configurations; can be changed later.",
-        **COUNT,
+    configs: int = setting(
+        defaults.CONFIGS, ENSEMBLE, "Number of configurations; can be changed later.", **COUNT
     )
-    separation: int = settings.setting(
-        defaults.SEPARATION,
-        settings.ENSEMBLE,
-        "Updates from one configuration to the next.",
-        **INTERVAL,
+    separation: int = setting(
+        defaults.SEPARATION, ENSEMBLE, "Updates from one configuration to the next.", **INTERVAL
     )
-    measure: tuple[measurement.Measurement, ...] = settings.setting(
+    measure: tuple[Measurement, ...] = setting(
         USUAL_MEASURE,
-        settings.ENSEMBLE,
+        ENSEMBLE,
         "Observables to measure after every update, or after each EVERY updates, with their "
-        f"options as in flow:50:to=6; with {measurement.ADDING} before the first, beside the "
-        f"default; or {measurement.NO_MEASUREMENT}. By default also the loops of an improved "
-        "action.",
+        f"options as in flow:50:to=6; with {ADDING} before the first, beside the default; or "
+        f"{NO_MEASUREMENT}. By default also the loops of an improved action.",
         default=",".join(defaults.MEASURE),
         metavar="NAME[:EVERY[:OPTION=VALUE]],...",
-        choices=(*OBSERVABLES, measurement.NO_MEASUREMENT),
+        choices=(*OBSERVABLES, NO_MEASUREMENT),
         open=True,
         separator=",",
     )
-    format: str = settings.setting(
+    format: str = setting(
         defaults.FORMAT,
-        settings.FILES,
+        FILES,
         f"Format of the configurations, or {NO_FORMAT} to write none.",
         choices=(*writable_formats(), NO_FORMAT),
     )
@@ -229,11 +231,11 @@ class Parameters:
         usual = self.measure is USUAL_MEASURE
         fields = ("lattice", "action", "algorithm", "measure")
         words = {name: getattr(self, name) for name in fields}
-        for name, value in settings.converted(type(self), words).items():
+        for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
         if usual:
             object.__setattr__(self, "measure", self._usual_measurements())
-        elif isinstance(self.measure, measurement.AddedMeasurements):
+        elif isinstance(self.measure, AddedMeasurements):
             object.__setattr__(self, "measure", self.measure.beside(self._usual_measurements()))
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
@@ -269,21 +271,21 @@ class Parameters:
         self.coupling.coefficients(GROUPS[self.group])
         self.coupling.check_precision(GROUPS[self.group], self.precision)
         if not self.start:
-            choices = in_words((*settings.STARTS, "the path of a configuration file"), "or")
+            choices = in_words((*STARTS, "the path of a configuration file"), "or")
             raise UsageError(f"start must be {choices}.")
-        settings.check_bounds(self)
+        check_bounds(self)
         if self.format != NO_FORMAT:
             if self.format not in FORMATS:
                 close = nearest(self.format, (*writable_formats(), NO_FORMAT))
                 raise UnknownNameError(f"format: There is no format '{self.format}'{close}")
             check_writable(self.format, self.group, self.precision)
 
-    def _usual_measurements(self) -> tuple[measurement.Measurement, ...]:
+    def _usual_measurements(self) -> tuple[Measurement, ...]:
         """Return the default measurements, with those that the value of the action needs."""
         names = {name for loop in self.action.loops if (name := observable_of_loops(loop))}
         if self.strict:
             names = {name for name in names if OBSERVABLES[name].strict}
-        return tuple(map(measurement.Measurement, sorted({*defaults.MEASURE, *names})))
+        return tuple(map(Measurement, sorted({*defaults.MEASURE, *names})))
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
@@ -353,10 +355,10 @@ class Parameters:
             "lattice": {"lattice": str(self.lattice)},
             "action": {"action": self.action.name, **self.action.written},
             "algorithm": {"algorithm": self.algorithm.name, **self.algorithm.written},
-            "measure": {"measure": ",".join(map(str, self.measure)) or measurement.NO_MEASUREMENT},
+            "measure": {"measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT},
         }
         parameters: dict[str, str | int | float] = {}
-        for name in settings.options_of(type(self)):
+        for name in options_of(type(self)):
             parameters |= tables.get(name) or {name: getattr(self, name)}
         return parameters
 
@@ -416,11 +418,11 @@ class Parameters:
         return Coupling(self.beta, self.action)
 
     @property
-    def recorded(self) -> tuple[measurement.Measurement, ...]:
+    def recorded(self) -> tuple[Measurement, ...]:
         """The content of the tables of a run: its measurements, and the records of its updates."""
-        records = [measurement.Measurement(self.algorithm.name)] if self.algorithm.columns else []
+        records = [Measurement(self.algorithm.name)] if self.algorithm.columns else []
         if self.tempering:
-            records.append(measurement.Measurement(TEMPERING, self.exchange_every))
+            records.append(Measurement(TEMPERING, self.exchange_every))
         return (*self.measure, *records)
 
     @property
@@ -435,7 +437,7 @@ class Parameters:
 
     def keeps(self, sweep: int) -> bool:
         """Return whether a configuration is written after a number of updates."""
-        return self.keeps_configs and measurement.is_due(sweep - self.thermalize, self.separation)
+        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
 
     @property
     def generator(self) -> str:
@@ -457,10 +459,10 @@ class Parameters:
         defaults. The parameters of the sampling (thermalize, configs, separation, measure, format)
         do not appear.
         """
-        usual, options = Parameters(), settings.options_of(type(self))
-        starts = settings.listed_starts(self.start) or (self.start,)
+        usual, options = Parameters(), options_of(type(self))
+        starts = listed_starts(self.start) or (self.start,)
         start = "-".join(
-            start if start in settings.STARTS else f"from-{Path(start).stem}" for start in starts
+            start if start in STARTS else f"from-{Path(start).stem}" for start in starts
         )
         words = {
             "action": "_".join(self.action.tags(defaults.ACTION)),
@@ -472,7 +474,7 @@ class Parameters:
         changed = [
             words.get(name) or f"{option.tag}{getattr(self, name)}"
             for name, option in options.items()
-            if option.panel == settings.PHYSICS
+            if option.panel == PHYSICS
             and name not in UNNAMED
             and getattr(self, name) != getattr(usual, name)
         ]
@@ -480,7 +482,7 @@ class Parameters:
 
 
 Registry.reserved = frozenset(
-    field.name for kind in (Parameters, settings.Execution) for field in dataclasses.fields(kind)
+    field.name for kind in (Parameters, Execution) for field in dataclasses.fields(kind)
 )
 Registry.checked = False
 
@@ -510,7 +512,7 @@ def _read(values: Mapping[str, object], before: Parameters | None = None) -> dic
 
     Options of the action and of the algorithm join these.
     """
-    read = settings.converted(Parameters, values)
+    read = converted(Parameters, values)
     actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
     usual = (before.action, before.algorithm) if before else (actions, algorithms)
     registries: tuple[Mapping[str, Configurable], ...] = (ACTIONS, ALGORITHMS)
@@ -562,10 +564,10 @@ def known_options() -> dict[str, Option]:
     Options of actions follow the action; their descriptions say which actions have them.
     """
     options: dict[str, Option] = {}
-    for name, option in settings.options_of(Parameters).items():
+    for name, option in options_of(Parameters).items():
         extra = options_of_kind(KINDS[name]) if name in KINDS else ()
         options |= {name: option, **{x.name: x for x in extra}}
-    return options | settings.options_of(settings.Execution)
+    return options | options_of(Execution)
 
 
 def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
@@ -575,4 +577,4 @@ def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
             name for name, thing in kind.items() if option.name in {o.name for o in thing.options}
         ]
         whose = "" if len(names) == len(kind) else f" For {in_words(names)}."
-        yield replace(option, panel=settings.PHYSICS, help=f"{option.help}{whose}")
+        yield replace(option, panel=PHYSICS, help=f"{option.help}{whose}")

@@ -31,7 +31,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.slab import BOTH_PARITIES, MOST_PACKETS, Slab, work
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
-from gauge_mc.fields.decorated_links import Place, hand_on
+from gauge_mc.fields.decorated_links import LineMemory, hand_on
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, add_slices
@@ -498,6 +498,6 @@ def _is_last(slab: Slab) -> bool:
     return slab.layout.times.stop == slab.layout.lattice.t
 
 
-def _product(memory: _SlabMemory, where: str) -> Place:
+def _product(memory: _SlabMemory, where: str) -> LineMemory:
     """Return memory for the product of the operators before or after those of a device."""
     return memory.slab, memory.slab.device.scratch(f"product {where}", memory.product_bytes)

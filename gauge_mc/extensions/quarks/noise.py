@@ -15,7 +15,7 @@ from gauge_mc import defaults
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import BOTH_PARITIES, work
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.sources import Place, SourceVectors
+from gauge_mc.extensions.quarks.sources import Position, SourceVectors
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.quoting import quoted, root_of_unity
@@ -150,7 +150,7 @@ class NoiseSource(SourceVectors):
     parts: tuple[SourcePart, ...]
     first: int = 0
 
-    place: ClassVar[Place] = (0, 0, 0, 0)
+    place: ClassVar[Position] = (0, 0, 0, 0)
 
     @property
     def label(self) -> str:

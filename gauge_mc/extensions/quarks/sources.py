@@ -23,7 +23,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quoting import number, shortened, square, whole_number
 from gauge_mc.registry import Registry
 
-Place = tuple[int, int, int, int]
+Position = tuple[int, int, int, int]
 """x, y, z and t."""
 
 
@@ -35,7 +35,7 @@ class SourceVectors(ABC):
 
     @property
     @abstractmethod
-    def place(self) -> Place:
+    def place(self) -> Position:
         """Coordinates x, y, z and t from which momenta and times are counted."""
 
     @property
@@ -107,7 +107,7 @@ def parse_source(text: str, lattice: Lattice) -> Source:
         ) from None
 
 
-def checked_place(words: Sequence[str], lattice: Lattice) -> Place:
+def checked_place(words: Sequence[str], lattice: Lattice) -> Position:
     """Return x, y, z and t from text; by default the origin."""
     if not words:
         return (0, 0, 0, 0)
@@ -131,7 +131,7 @@ def unit_vectors(vectors: SpinorField) -> NDArray[np.complex128]:
     return np.eye(SPINS * colours, dtype=np.complex128).reshape(-1, SPINS, colours)
 
 
-def fill_point(vectors: SpinorField, place: Place) -> None:
+def fill_point(vectors: SpinorField, place: Position) -> None:
     """Set 4 N vectors, which are zero, to 1 at one site."""
     x, y, z, t = place
     units = unit_vectors(vectors)
@@ -145,7 +145,7 @@ def fill_point(vectors: SpinorField, place: Place) -> None:
 class PointSource(Source):
     """1 at one site and 0 elsewhere."""
 
-    place: Place = (0, 0, 0, 0)
+    place: Position = (0, 0, 0, 0)
     """x, y, z and t of the site."""
 
     name: ClassVar[str] = "point"
@@ -192,7 +192,7 @@ class WallSource(Source):
         return cls(checked_place(["0", "0", "0", t], lattice)[3])
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Position:
         """x, y, z and t from which momenta and times are counted."""
         return (0, 0, 0, self.time)
 
@@ -234,7 +234,7 @@ class GaussianSource(Source):
     """Width of the Gaussian in lattice units."""
     steps: int
     """Number of steps, larger than 1.5 width^2."""
-    place: Place = (0, 0, 0, 0)
+    place: Position = (0, 0, 0, 0)
     """x, y, z and t of the point."""
 
     name: ClassVar[str] = "gauss"

@@ -8,7 +8,7 @@ import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.sources import (
-    Place,
+    Position,
     Source,
     checked_place,
     label_of_place,
@@ -22,7 +22,7 @@ from gauge_mc.fields.field import Field
 class RowSource(Source):
     """1 at all x with the given y, z and t, and 0 elsewhere."""
 
-    place: Place = (0, 0, 0, 0)
+    place: Position = (0, 0, 0, 0)
 
     name: ClassVar[str] = "row"
     summary: ClassVar[str] = "a row of sites along x"
