@@ -242,7 +242,7 @@ CASES = {
         "fits.shared.files.tables_of_result",
     ],
     KeptOptions: ["fits.shared.files._kept_in"],
-    SubmittedJobs: ["scans.job_arrays.last_array"],
+    SubmittedJobs: ["scans.batch_systems.last_array"],
     BenchResult: ["benchmarks.over.SavedBenchmark.read", "cli.bench"],
     LaunchBounds: ["devices.cuda.kernel.TunedBounds._read"],
     RememberedPlan: ["updates.sweep._read"],
