@@ -40,7 +40,7 @@ def test_whole_runs_are_timed_with_their_bounds(tmp_path):
 
 @pytest.mark.slow
 def test_the_table_names_the_bounds(monkeypatch):
-    monkeypatch.setattr(end_to_end._Timing, "starts", lambda self: iter(()))
+    monkeypatch.setattr(end_to_end._EndToEndTimer, "starts", lambda self: iter(()))
     shown, code = call("bench", "--end-to-end", *TINY)
     assert code == 0
     rows = {line.split("│")[1].strip(): line for line in shown.splitlines() if "│" in line}
