@@ -58,7 +58,7 @@ class Progress:
         first: int = 0,
     ) -> None:
         self.total, self.unit = total, unit
-        self._console, self._first, self._tenth, self._count = console, first, 0, 0.0
+        self._console, self._first, self._tenth, self.count = console, first, 0, 0.0
         self._live = console.is_terminal or console.is_jupyter
         self._quiet = console.quiet or not (self._live or plain)
         self._since = self._began = time.monotonic()
@@ -102,16 +102,16 @@ class Progress:
         elif self._bar:
             amount = f"{count:.0f}/{self.total} {self.unit}" if self.unit else ""
             self._bar.show(count, self.total, title, amount, text, note)
-        else:
+        elif not self._quiet:
             self._console.print(line, soft_wrap=True)
 
     def advance(self, amount: float, line: str = "", title: str = "") -> None:
         """Show that some more work is done; see `update`."""
-        self.update(self._count + amount, line, title)
+        self.update(self.count + amount, line, title)
 
     def update(self, count: float, line: str = "", title: str = "") -> None:
         """Show that an amount of work is done, with the remaining time, if it is due."""
-        self._count = count
+        self.count = count
         if count == self._first:
             self._since = time.monotonic()
         if self.due(count):

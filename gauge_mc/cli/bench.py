@@ -243,8 +243,8 @@ def bench(
 
 def _show_timed(progress: Progress, name: str, total: int) -> None:
     """Show which kernel is being timed; the first call has no number of them."""
-    progress.total = total
-    progress.advance(total > 0, title=f"timing {name}")
+    progress.total, progress.count = total, progress.count + (total > 0)
+    progress.show(max(0, progress.count - 1), "", f"timing {name}")
 
 
 def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
