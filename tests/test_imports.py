@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gauge_mc.libraries import LIBRARIES
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gauge_mc"
 UPWARDS = {
@@ -178,6 +180,15 @@ def test_extensions_are_imported_neither_by_the_core_nor_by_each_other():
     found = {place for place, text in texts.items() if other_extensions(place, text)}
     assert found == {place for place in BETWEEN_EXTENSIONS if place in texts}
     assert EXTENSIONS not in (PACKAGE / "entry_points.txt").read_text()
+
+
+def test_optional_packages_are_imported_by_what_needs_them():
+    for module, path in modules().items():
+        for node in tree_of(path).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", "") or alias.name for alias in node.names]
+                needed = {name.partition(".")[0] for name in names} & LIBRARIES.keys()
+                assert not needed, f"{module} imports {needed} before it is asked for anything"
 
 
 def modules() -> dict[str, Path]:

@@ -10,8 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from gauge_mc.contexts import in_context
 from gauge_mc.errors import UsageError
@@ -19,17 +18,11 @@ from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
 from gauge_mc.quoting import printable, shortened
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 INLINE_DPI = 110
 """Pixels per inch in a notebook."""
-
-
-class InlineFigure(Figure):
-    """A figure that a notebook shows at the end of a cell, without pyplot."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=INLINE_DPI)
-        return buffer.getvalue()
 
 
 MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
@@ -160,7 +153,9 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     if figures is None:
         figure_kind(path).check(path)
     with _style():
-        figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
+        form = {"figsize": _form.get().size or size, "layout": "constrained"}
+        figure = load("matplotlib.figure").Figure(**form)
+        figure._repr_png_ = partial(_inline_bytes, figure)
         yield figure
         for text in figure.findobj(load("matplotlib.text").Text):
             text.set_text(printable(text.get_text()))
@@ -183,6 +178,13 @@ def figure_bytes(figure: Figure, ending: str) -> bytes:
     """Return a figure as the content of a file with one of `ENDINGS`."""
     with _style(), io.BytesIO() as file:
         figure.savefig(file, format=ending, metadata=UNDATED[ending], dpi=_form.get().dpi)
+        return file.getvalue()
+
+
+def _inline_bytes(figure: Figure) -> bytes:
+    """Return a figure as a notebook shows it at the end of a cell, without pyplot."""
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=INLINE_DPI)
         return file.getvalue()
 
 
