@@ -160,13 +160,14 @@ class Times:
     """Waiting for configurations to be on disk."""
 
     @contextmanager
-    def of(self, what: str) -> Iterator[None]:
-        """Add the duration of a context to one of the shares."""
-        began = time.monotonic()
+    def of(self, share: str) -> Iterator[None]:
+        """Add the duration of a context to one of the shares, without that of others inside it."""
+        began = time.monotonic() - sum(vars(self).values())
         try:
             yield
         finally:
-            setattr(self, what, getattr(self, what) + time.monotonic() - began)
+            seconds = time.monotonic() - sum(vars(self).values()) - began
+            setattr(self, share, getattr(self, share) + seconds)
 
 
 @dataclass(frozen=True)
