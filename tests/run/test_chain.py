@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from gauge_mc.configurations import background
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -295,7 +296,8 @@ def test_checkpoints_come_in_time(
         clock.monotonic.return_value += 1 + 0.001 * chain.sweep
 
     monkeypatch.setattr(Chain, "save", save)
-    monkeypatch.setattr(session, "time", clock)
+    for module in (session, background):
+        monkeypatch.setattr(module, "time", clock)
     carry_out(run, p, best_device, every, report=report)
     assert saved == [(sweep, True) for sweep in expected]
     assert [one.event for one in LogTail(run.path).new()].count("checkpoint") == logged
