@@ -20,6 +20,7 @@ def test_no_count_has_risen():
     """If one has: make something shorter, or raise it in ``ledger.toml`` and say what for."""
     known = allowed(LEDGER.read_text())
     found = counts()
+    assert known.keys() >= {"core", *parts(ROOT)}
     for part, numbers in found.items():
         assert numbers.keys() == known[part].keys()
         worse = {name: (numbers[name], known[part][name]) for name in risen(numbers, known[part])}

@@ -194,7 +194,14 @@ def test_only_chains_of_equal_parameters_are_joined(tmp_path):
     assert not is_of_other_tables(tmp_path / "a1" / "scale_chains.json")
 
 
-@pytest.mark.parametrize("name", [name for name, one in FITS.items() if one.joins])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "screening"))
+        for name, one in FITS.items()
+        if one.joins
+    ],
+)
 def test_every_fit_joins_chains(name, tmp_path):
     """Two chains with the same rows have the results of one, with errors smaller by sqrt(2)."""
     fit = FITS[name]
