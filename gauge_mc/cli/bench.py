@@ -18,12 +18,16 @@ from gauge_mc.benchmarks import BENCH_KINDS, kind_options
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.options import with_settings
+from gauge_mc.devices.base import TunableDevice
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place
+from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import write_file
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.run.cards import named_values
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
@@ -180,11 +184,8 @@ def bench(
     from gauge_mc.benchmarks.over import SAVED, BenchAxis, BenchSeries, SavedBenchmark
     from gauge_mc.benchmarks.plan import BenchPlan, bench_on
     from gauge_mc.console import Console
-    from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
     from gauge_mc.progress import Progress
-    from gauge_mc.run.cards import named_values
-    from gauge_mc.run.parameters import Parameters
 
     devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
     if (weak or plot) and not over:
@@ -247,7 +248,6 @@ def _show_timed(progress: Progress, name: str, total: int) -> None:
 def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.benchmarks.kernels import tune
-    from gauge_mc.devices.base import TunableDevice
 
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:

@@ -9,6 +9,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run, chains_of
@@ -55,7 +56,6 @@ def status(
     gauge-mc status RUN
     gauge-mc status SCAN --follow
     """
-    from gauge_mc.console import Console
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import results

@@ -11,6 +11,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.status import one_named_or_newest
+from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
 
 
@@ -51,7 +52,6 @@ def watch(
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")
     from gauge_mc.benchmarks.over import SavedBenchmark
-    from gauge_mc.console import Console
     from gauge_mc.watch.server import TOKEN
     from gauge_mc.watch.server import serve as serve_page
     from gauge_mc.watch.snapshot import Watcher
