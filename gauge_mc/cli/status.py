@@ -57,8 +57,7 @@ def status(
     gauge-mc status SCAN --follow
     """
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
-    from gauge_mc.scans.averages import ScanAverages
-    from gauge_mc.scans.display import results
+    from gauge_mc.scans import averages, display
 
     if follow and json:
         raise UsageError(
@@ -73,8 +72,8 @@ def status(
             raise UsageError(
                 f"{TAU_EXP.flag} is for the averages of a run; name a run of {or_newest}."
             )
-        averages = ScanAverages(Scan.read(or_newest))
-        report, shown = scan_status(averages.scan, averages), results(averages)
+        means = averages.ScanAverages(Scan.read(or_newest))
+        report, shown = scan_status(means.scan, means), display.results(means)
     else:
         run = Run(or_newest)
         report = run_status(run, json, tau_exp)
