@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks import bench
+    from gauge_mc.benchmarks.plan import bench
     from gauge_mc.determinations import determine
     from gauge_mc.devices import open_device
     from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -51,7 +51,7 @@ _HOMES = {
     "Random": "fields.random_field",
     "UsageError": "errors",
     "action_density": "fields.sums",
-    "bench": "benchmarks",
+    "bench": "benchmarks.plan",
     "convert": "run.convert",
     "convert_all": "run.conversions",
     "determine": "determinations",

@@ -26,7 +26,7 @@ from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.heatbath import heatbath
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks import BenchPlan
+    from gauge_mc.benchmarks.plan import BenchPlan
 
 FLOW, FLOW_STEP = "wilson", 0.01
 """The flow whose stage is timed, unless one has the staples of the action, and the size of its

@@ -31,7 +31,7 @@ from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION, heatbath, overre
 from gauge_mc.updates.sweep import ONE_REPLICA, norms_of
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks import BenchPlan
+    from gauge_mc.benchmarks.plan import BenchPlan
 
 WITHOUT_EXCHANGE = f"{defaults.ALGORITHM}, no exchange"
 EXCHANGE = "exchange"

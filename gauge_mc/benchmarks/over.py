@@ -14,14 +14,18 @@ from gauge_mc import defaults
 from gauge_mc.benchmarks.timing import BenchResult, Timing, table_of
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import FileKind
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_json
+from gauge_mc.files.structured import json_with, parse_json
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.parameters import Parameters
 
 MAX_SAVED = 2**20
 """Maximum size of a saved result in bytes."""
+
+SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
+"""Kind of the files that ``gauge-mc bench --save`` writes."""
 
 
 NAMES = ("device", "group", "lattice", "precision", "random")

@@ -33,7 +33,7 @@ from gauge_mc import __version__
 from gauge_mc.errors import REMEDIES, CautionWarning, GaugeError, UsageError
 from gauge_mc.interruption import note
 from gauge_mc.quoting import TYPED, printable, sentence, shortened
-from gauge_mc.registry import Registry, in_any_case, nearest
+from gauge_mc.registry import WHOLE, Registry, in_any_case, nearest, plugin_failure
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
 """Panels of the help text."""
@@ -332,8 +332,6 @@ RESERVE = 1 << 26
 
 def _of_plugin(error: Exception) -> int:
     """Say in one sentence where the code of a plug-in fails; raise any other error again."""
-    from gauge_mc.registry import WHOLE, plugin_failure
-
     failure = plugin_failure(error)
     if failure is None or os.environ.get(WHOLE):
         raise error

@@ -14,32 +14,32 @@ import typer
 from gauge_mc import defaults
 from gauge_mc.actions import couplings
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.benchmarks import BENCH_KINDS, BenchPlan, bench_on, kind_options
-from gauge_mc.benchmarks.over import MAX_SAVED, SavedBenchmark
+from gauge_mc.benchmarks import BENCH_KINDS, kind_options
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.options import with_settings
+from gauge_mc.devices.base import TunableDevice
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place
+from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import UsageError
-from gauge_mc.files.atomic import FileKind, write_file
-from gauge_mc.files.structured import json_with
+from gauge_mc.files.atomic import write_file
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.run.cards import named_values
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.over import BenchSeries
+    from gauge_mc.benchmarks.plan import BenchPlan
     from gauge_mc.benchmarks.timing import BenchResult
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.progress import Progress
 
-
-SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
-"""Kind of the files that ``--save`` writes."""
 
 PLACE = (*Place._fields, "share_gpus")
 """Options of runs that say where kernels are timed."""
@@ -181,13 +181,11 @@ def bench(
     gauge-mc bench --group su3 --lattice 16x16x16x16
     gauge-mc bench --hmc --over threads=1,2
     """
-    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries
+    from gauge_mc.benchmarks.over import SAVED, BenchAxis, BenchSeries, SavedBenchmark
+    from gauge_mc.benchmarks.plan import BenchPlan, bench_on
     from gauge_mc.console import Console
-    from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
     from gauge_mc.progress import Progress
-    from gauge_mc.run.cards import named_values
-    from gauge_mc.run.parameters import Parameters
 
     devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
     if (weak or plot) and not over:
@@ -250,7 +248,6 @@ def _show_timed(progress: Progress, name: str, total: int) -> None:
 def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.benchmarks.kernels import tune
-    from gauge_mc.devices.base import TunableDevice
 
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:

@@ -15,6 +15,8 @@ from gauge_mc.cli.document import prints, show_result
 from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import write_file
+from gauge_mc.run.cards import CardReport, check_card, commented
+from gauge_mc.run.cards import schema as json_schema
 from gauge_mc.run.parameters import known_options
 
 
@@ -44,9 +46,6 @@ def card(
     gauge-mc card --beta 2.4 --out card.toml
     gauge-mc card card.toml
     """
-    from gauge_mc.run.cards import CardReport, check_card, commented
-    from gauge_mc.run.cards import schema as json_schema
-
     excluded = ("file", "schema", "out", "json")
     stated = {k: v for k, v in ctx.params.items() if v is not None and k not in excluded}
     if schema:

@@ -11,7 +11,9 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import FileComparison
+from gauge_mc.devices.choice import check_threads, host_threads
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
@@ -105,8 +107,6 @@ def convert(
     gauge-mc convert RUN --to ildg --output FOLDER
     gauge-mc convert CONFIG links.lime --to ildg --precision single --verify
     """
-    from gauge_mc.configurations.reading import open_configuration
-    from gauge_mc.devices.choice import check_threads, host_threads
     from gauge_mc.run import convert as run
 
     options = {name: value for name, value in settings.items() if value is not None}

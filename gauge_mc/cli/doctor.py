@@ -12,6 +12,8 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.devices.base import Finding
+from gauge_mc.devices.cache import cache_folder
+from gauge_mc.devices.cache import clear_cache as clear
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
@@ -73,8 +75,6 @@ def doctor(
     gauge-mc doctor --clear-cache
     """
     from gauge_mc.console import Console
-    from gauge_mc.devices.cache import cache_folder
-    from gauge_mc.devices.cache import clear_cache as clear
 
     console = Console()
     if clear_cache:

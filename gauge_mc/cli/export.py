@@ -9,7 +9,8 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import prints, show_result
-from gauge_mc.exports import EXPORTS
+from gauge_mc.exports import EXPORTS, export_to
+from gauge_mc.exports import export as write
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
@@ -47,8 +48,6 @@ def export(
     gauge-mc export RUN tables.parquet --table plaquette
     gauge-mc export SCAN tables.pobs.xml.gz
     """
-    from gauge_mc.exports import export as write
-    from gauge_mc.exports import export_to
     from gauge_mc.scans.scan import runs_of
 
     runs = runs_of([run])

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 from gauge_mc.cli import options as o
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.fits import FITS
+from gauge_mc.console import Console
+from gauge_mc.fits import FITS, fit_all
+from gauge_mc.quoting import counted
 
 
 @prints("gauge_mc.fits:FitReport", *(kind for x in FITS.values() for kind in x.content))
@@ -63,10 +65,6 @@ def fit(
     gauge-mc fit scale RUN --all
     gauge-mc fit transition SCAN --output result.json
     """
-    from gauge_mc.console import Console
-    from gauge_mc.fits import fit_all
-    from gauge_mc.quoting import counted
-
     console = Console()
     o.named_or_said(run, json, FITS[what].of_scans)
     results = []

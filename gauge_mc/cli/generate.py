@@ -12,6 +12,7 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_
 from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.quoting import CommandLine
+from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import OF_SCANS, known_options
 
 
@@ -58,7 +59,6 @@ def generate(
     gauge-mc generate --group su3 --beta 6.0 --lattice 16x16x16x32 --measure plaquette,flow:20
     """
     from gauge_mc.console import Console
-    from gauge_mc.run.cards import read_card
     from gauge_mc.run.generate import chain_values, generate_together
 
     stated = {name: value for name, value in ctx.params.items() if value is not None}

@@ -9,6 +9,8 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.status import one_named_or_newest
+from gauge_mc.configurations.reading import LinkKind
+from gauge_mc.console import Console
 from gauge_mc.inspection.contents import InfoPart, info_parts
 from gauge_mc.quoting import printable
 
@@ -42,9 +44,6 @@ def info(
     gauge-mc info SCAN
     gauge-mc info CONFIG --lattice 8x8x8x16 --group su3
     """
-    from gauge_mc.configurations.reading import LinkKind
-    from gauge_mc.console import Console
-
     console = Console()
     parts = info_parts(one_named_or_newest(path), LinkKind(lattice, group))
     if json:

@@ -10,6 +10,8 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
+from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import OBSERVABLES
@@ -112,8 +114,6 @@ def measure(
     gauge-mc measure flow RUN --devices all
     gauge-mc measure plaquette CONFIG --output table.csv
     """
-    from gauge_mc.devices.choice import AUTOMATIC
-    from gauge_mc.domain.mpi import find_processes
     from gauge_mc.fits.shared.few_configurations import caution_few
     from gauge_mc.run.disk import refuse_shortage
     from gauge_mc.run.measure import TableReport, TableReports, measurement_memory

@@ -18,6 +18,8 @@ from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.scans import batch_systems, forecast
+from gauge_mc.scans import carry_out as scans
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.grid import Grid, axes, list_axes
@@ -145,9 +147,6 @@ def scan(
     gauge-mc scan --output SCAN --refine
     gauge-mc scan --lattice 8x8x8x4,12x12x12x4 --beta 2.29,2.3 --configs 1000 --format none
     """
-    from gauge_mc.scans import batch_systems, forecast
-    from gauge_mc.scans import carry_out as scans
-
     stated = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(stated.pop("card")) if "card" in stated else {}
     request = ScanRequest.of(card_values | stated)

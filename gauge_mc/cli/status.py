@@ -9,6 +9,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run, chains_of
@@ -55,10 +56,8 @@ def status(
     gauge-mc status RUN
     gauge-mc status SCAN --follow
     """
-    from gauge_mc.console import Console
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
-    from gauge_mc.scans.averages import ScanAverages
-    from gauge_mc.scans.display import results
+    from gauge_mc.scans import averages, display
 
     if follow and json:
         raise UsageError(
@@ -73,8 +72,8 @@ def status(
             raise UsageError(
                 f"{TAU_EXP.flag} is for the averages of a run; name a run of {or_newest}."
             )
-        averages = ScanAverages(Scan.read(or_newest))
-        report, shown = scan_status(averages.scan, averages), results(averages)
+        means = averages.ScanAverages(Scan.read(or_newest))
+        report, shown = scan_status(means.scan, means), display.results(means)
     else:
         run = Run(or_newest)
         report = run_status(run, json, tau_exp)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.configurations.reading import LinkKind
 from gauge_mc.results import documented, result_field
 
 NAMED = 5
@@ -80,7 +81,6 @@ def verify(
     gauge-mc verify RUN SCAN
     gauge-mc verify FOLDER --regenerate 3
     """
-    from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
     from gauge_mc.progress import Progress

@@ -11,6 +11,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.status import one_named_or_newest
+from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
 
 
@@ -51,22 +52,20 @@ def watch(
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")
     from gauge_mc.benchmarks.over import SavedBenchmark
-    from gauge_mc.console import Console
-    from gauge_mc.watch.server import TOKEN
-    from gauge_mc.watch.server import serve as serve_page
-    from gauge_mc.watch.snapshot import Watcher
-    from gauge_mc.watch.terminal import watch_in_terminal
+    from gauge_mc.watch import server, snapshot, terminal
 
-    or_newest = one_named_or_newest(path)
-    watcher = Watcher(or_newest, SavedBenchmark.read(bench) if bench else None)
+    watcher = snapshot.Watcher(
+        one_named_or_newest(path), SavedBenchmark.read(bench) if bench else None
+    )
     if not wait:
         watcher.check_begun()
     if serve:
-        serve_page(watcher, port or 0, token=os.environ.get(TOKEN), announce=_announce)
+        token = os.environ.get(server.TOKEN)
+        server.serve(watcher, port or 0, token=token, announce=_announce)
     elif json:
         print_document("watch", watcher.snapshot())
     else:
-        watch_in_terminal(watcher, Console())
+        terminal.watch_in_terminal(watcher, Console())
 
 
 def _announce(line: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unknown
 from gauge_mc.files.table import TableData, read_table
@@ -137,8 +138,6 @@ class RunView:
         GaugeError
             If two files have the same number.
         """
-        from gauge_mc.configurations.reading import open_configuration
-
         files = Run(self.path).unambiguous_configs()
         return FileMapping("configuration", files, open_configuration)
 

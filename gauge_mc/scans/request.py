@@ -15,6 +15,7 @@ from gauge_mc.options import check_options
 from gauge_mc.quoting import counted
 from gauge_mc.registry import first_few
 from gauge_mc.run.cards import flat
+from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, locked_or_removed
 from gauge_mc.run.functions import check_folders, observable_along
 from gauge_mc.run.lock import refuse_in_use
@@ -180,7 +181,6 @@ class ScanRequest:
         The start, the observables and their options are checked, and the number of updates that
         averages leave out.
         """
-        from gauge_mc.run.chain import check_start
         from gauge_mc.scans.averages import check_skip
 
         check_skip(self.skip, self.scan().parameters)

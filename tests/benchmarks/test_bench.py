@@ -15,11 +15,12 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import parse
 from gauge_mc.algorithms import ALGORITHMS, hmc
-from gauge_mc.benchmarks import BENCH_KINDS, BenchPlan, timing
+from gauge_mc.benchmarks import BENCH_KINDS, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
 from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.benchmarks.timing import Bench
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.benchmarks.kernels import tune
+from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.lattice import Lattice

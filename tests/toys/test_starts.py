@@ -2,7 +2,8 @@
 
 import pytest
 
-from gauge_mc.benchmarks import BENCH_KINDS, bench
+from gauge_mc.benchmarks import BENCH_KINDS
+from gauge_mc.benchmarks.plan import bench
 
 
 @pytest.mark.kernels

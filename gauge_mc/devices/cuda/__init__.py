@@ -89,9 +89,8 @@ class Cuda(Backend):
 
     def findings(self) -> Iterator[Finding]:
         """Check bindings, the compiler, the driver, energy counters, and copies between GPUs."""
+        from gauge_mc.devices.cuda import nvml
         from gauge_mc.devices.cuda.compiler import find_cuda_compiler
-        from gauge_mc.devices.cuda.nvml import INSTALL as ENERGY
-        from gauge_mc.devices.cuda.nvml import gpu_counter
 
         name = installed_bindings()
         detail = "installed" if name else "not installed"
@@ -104,7 +103,7 @@ class Cuda(Backend):
             detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
             yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
         with suppress(GaugeError):  # reported when the GPUs are tested
-            yield from findings_of_gpus(self, load_driver(), gpu_counter, ENERGY)
+            yield from findings_of_gpus(self, load_driver(), nvml.gpu_counter, nvml.INSTALL)
 
 
 def _mismatch(compiler: CudaCompiler) -> str | None:

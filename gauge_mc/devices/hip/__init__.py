@@ -64,21 +64,19 @@ class Hip(Backend):
 
     def findings(self) -> Iterator[Finding]:
         """Check HIP, the compiler, permissions, energy counters, and copies between GPUs."""
-        from gauge_mc.devices.hip.compiler import find_hip_compiler
-        from gauge_mc.devices.hip.rsmi import INSTALL as ENERGY
-        from gauge_mc.devices.hip.rsmi import gpu_counter
+        from gauge_mc.devices.hip import compiler, rsmi
 
         if not self.is_here():
             return
         installed = bindings.hip_library() is not None
         detail = "installed" if installed else "not installed"
         yield Finding("HIP (AMD GPUs)", installed, detail, INSTALL)
-        compiler = find_hip_compiler()
-        yield Finding("HIP compiler", compiler is not None, str(compiler or "not found"), INSTALL)
+        hipcc = compiler.find_hip_compiler()
+        yield Finding("HIP compiler", hipcc is not None, str(hipcc or "not found"), INSTALL)
         if reason := refusal():
             yield Finding("AMD driver", False, reason, JOIN)
         with suppress(GaugeError):  # reported when the GPUs are tested
-            yield from findings_of_gpus(self, load_driver(), gpu_counter, ENERGY)
+            yield from findings_of_gpus(self, load_driver(), rsmi.gpu_counter, rsmi.INSTALL)
 
 
 BACKENDS.register(Hip())

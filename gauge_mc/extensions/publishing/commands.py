@@ -28,8 +28,9 @@ from gauge_mc.extensions.publishing.papers.reproduce import (
     reproduce,
 )
 from gauge_mc.extensions.publishing.publish import WHOLE
+from gauge_mc.extensions.publishing.publish import publish as carry_out
 from gauge_mc.extensions.publishing.record import LICENSE, UNKNOWN
-from gauge_mc.progress import duration
+from gauge_mc.progress import Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.forecast import forecast as forecast_run
@@ -299,10 +300,6 @@ def publish(
     gauge-mc publish RUN FOLDER --author 'Family, Given' --author 'Other, Author' --whole 10
     """
     from rich.filesize import decimal
-
-    from gauge_mc.console import Console
-    from gauge_mc.extensions.publishing.publish import publish as carry_out
-    from gauge_mc.progress import Progress
 
     bar = Progress(Console(), 0, "configurations", plain=False)
 

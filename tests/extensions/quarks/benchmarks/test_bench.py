@@ -6,7 +6,8 @@ import re
 import pytest
 
 import gauge_mc
-from gauge_mc.benchmarks import BenchPlan, timing
+from gauge_mc.benchmarks import timing
+from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
