@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from gauge_mc import fits
 from gauge_mc.files.table import write_table
 from gauge_mc.registry import WHOLE
 from tests.calls import call, call_apart, make_run
@@ -107,6 +106,6 @@ def test_errors_of_the_program_itself_are_raised(table, monkeypatch):
     def fail(*words, **more):
         return None + 1
 
-    monkeypatch.setattr(fits, "fit_all", fail)
+    monkeypatch.setattr("gauge_mc.cli.fit.fit_all", fail)
     with pytest.raises(TypeError, match="unsupported operand"):
         call_apart("fit", "mean-trace", table)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.cli.bench import SAVED
+from gauge_mc.benchmarks.over import SAVED
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from tests.calls import call
