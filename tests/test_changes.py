@@ -1,13 +1,12 @@
 """What differs from main, and which tests test it."""
 
-from pathlib import Path
 
 import pytest
 
 from gauge_mc.devices.kernels import Kernel
-from tests.tools import changes, compile_cuda
+from tests.tools import changes
 from tests.tools.changes import CHECKOUT, files_with_tests
-from tests.tools.compile_cuda import CUDA, TOOLCHAINS
+from tests.tools.compile_cuda import TOOLCHAINS, sources_of
 
 
 @pytest.mark.parametrize(
@@ -48,39 +47,35 @@ def is_here(name):
         ("cuda_src/arch/cpu.h", False),
         ("gauge_mc/extensions/quarks/cuda_src/dirac/transport.h", False),
         ("cuda_src/arch/hip.h", False),
-        ("gauge_mc/devices/cuda/kernel.py", True),
         ("README.md", False),
     ],
 )
-def test_kernels_whose_sources_differ_are_compiled_again(name, expected, monkeypatch):
-    """A file counts if the kernel depends on it on GPUs."""
-    kernel = Kernel("overrelaxation")
-    before = compile_cuda.digest_of_kernel(kernel)
-    assert compile_cuda.digest_of_kernel(kernel) == before
-    read = Path.read_bytes
-
-    def changed(path):
-        return read(path) + b"//" * (path == CHECKOUT / name)
-
-    monkeypatch.setattr(Path, "read_bytes", changed)
-    assert (compile_cuda.digest_of_kernel(kernel) != before) is expected
+def test_sources_of_a_kernel_on_gpus(name, expected):
+    sources = sources_of(Kernel("overrelaxation"), TOOLCHAINS["cuda"])
+    assert (CHECKOUT / name in sources) is expected
 
 
 def test_instructions_that_differ_between_machines_are_found():
     strict = "    fma.rn.f32 %f1, %f2, %f3, %f4;\n@%p1 mul.rn.f64 %a, %b, %c;\n"
     strict += "sqrt.rn.f32 %f1, %f2;\n"
     others = "    mul.f32 %f1, %f2, %f3;\n@!%p2 rsqrt.approx.ftz.f32 %f1, %f2;\nadd.f32 a, b, c;\n"
-    assert CUDA.loose(strict) == []
-    assert CUDA.loose(strict + others) == ["add.f32", "mul.f32", "rsqrt.approx.ftz.f32"]
+    assert TOOLCHAINS["cuda"].loose(strict) == []
+    assert TOOLCHAINS["cuda"].loose(strict + others) == [
+        "add.f32",
+        "mul.f32",
+        "rsqrt.approx.ftz.f32",
+    ]
 
 
 @pytest.mark.parametrize("early", ["ld.global.f32 %f1, [%rd1];", "@!%p1 st.shared.f64 [a], %fd1;"])
 def test_kernels_that_need_the_memory_before_they_wait_are_found(early):
-    wait = f"ld.param.u64 %rd1, [k_param_0];\n{CUDA.wait};\n{early}\n"
+    wait = f"ld.param.u64 %rd1, [k_param_0];\n{TOOLCHAINS['cuda'].wait};\n{early}\n"
     good = f".version 9.0\n.visible .entry one(\n.param .u64 a)\n{{\n{wait}}}\n"
-    assert CUDA.hasty(good + good.replace("one", "two")) == []
-    assert CUDA.hasty(good + good.replace("one", "two").replace(wait, early + wait)) == ["two"]
-    assert CUDA.hasty(good.replace(CUDA.wait, "")) == ["one"]
+    assert TOOLCHAINS["cuda"].hasty(good + good.replace("one", "two")) == []
+    assert TOOLCHAINS["cuda"].hasty(
+        good + good.replace("one", "two").replace(wait, early + wait)
+    ) == ["two"]
+    assert TOOLCHAINS["cuda"].hasty(good.replace(TOOLCHAINS["cuda"].wait, "")) == ["one"]
 
 
 @pytest.mark.parametrize(

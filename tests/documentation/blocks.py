@@ -2,13 +2,11 @@
 
 An entry names a page, the lines with which a block of it begins, and directives, which
 `tests.documentation.plugin` explains. Without ``block`` they are for the first block of the page.
-
-``python3 tests/documentation/blocks.py`` prints the pages that share a folder, those of a folder on
-one line.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 LIST = Path(__file__).with_name("blocks.toml")
+
+BLOCK = re.compile("^```(bash|python)$", re.M)
+"""First line of a block to run."""
 
 PARSED = ("sh", "py")
 """Languages of blocks that are only parsed: an entry is for a block of another language."""
@@ -76,6 +77,17 @@ def sharing() -> Iterator[list[str]]:
     yield from folders.values()
 
 
-if __name__ == "__main__":
-    for pages in sharing():
-        print(*pages)
+def guides(checkout: Path) -> list[str]:
+    """Return the pages of the documentation with blocks to run, those of one folder on a line.
+
+    The page that shows files of tests is left out.
+    """
+    shared = [" ".join(pages) for pages in sharing()]
+    docs = checkout / "docs"
+    paths = [docs / "tutorial.md", *docs.glob("how-to/*.md"), *docs.glob("extensions/*/*.md")]
+    names = sorted(
+        str(path.relative_to(checkout))
+        for path in paths
+        if path.name != "extending.md" and BLOCK.search(path.read_text(encoding="utf-8"))
+    )
+    return [*shared, *(name for name in names if name not in " ".join(shared).split())]

@@ -1,15 +1,10 @@
-"""The files with tests of what differs from main, which `python tests/tools/changes.py` prints.
-
-With ``--kernels``, they are those with tests of kernels whose sources differ from those that
-``.ci/checked.txt`` records.
-"""
+"""The files with tests of what differs from main, which `python tests/tools/changes.py` prints."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -46,19 +41,18 @@ def git(*words: str) -> list[str] | None:
     return done.stdout.splitlines() if done.returncode == 0 else None
 
 
-def changed_files() -> set[Path] | None:
-    """Return the files that differ from main's where this branch began; None if that is unknown.
+def changed_files(commits: int = 0) -> set[Path]:
+    """Return the files that differ from main's where this branch began.
 
-    It is unknown without git, without a main, and on main itself without any change.
+    On main itself they are those of the newest commits. There are none without git or its history.
     """
-    head = git("rev-parse", "HEAD")
-    for main in ("origin/main", "main"):
-        base = git("merge-base", "HEAD", main)
-        if base:
-            names = {*(git("diff", "--name-only", *base) or ())}
-            names |= {*(git("ls-files", "--others", "--exclude-standard") or ())}
-            return {CHECKOUT / name for name in names} if names or base != head else None
-    return None
+    bases = (git("merge-base", "HEAD", main) for main in ("origin/main", "main"))
+    (base,) = next(filter(None, bases), ["HEAD"])
+    if [base] == git("rev-parse", "HEAD"):
+        base = f"HEAD~{commits}"
+    names = {*(git("diff", "--name-only", base) or ())}
+    names |= {*(git("ls-files", "--others", "--exclude-standard") or ())}
+    return {CHECKOUT / name for name in names}
 
 
 def files_with_tests(changed: Iterable[Path]) -> set[Path]:
@@ -122,23 +116,6 @@ def _text(path: Path) -> str:
     return path.read_text()
 
 
-def changed_kernels() -> Iterator[Path]:
-    """Yield the kernels whose sources differ from the recorded ones."""
-    sys.path.insert(0, str(CHECKOUT))
-    from gauge_mc.devices.kernels import Kernel
-    from tests.tools import checked, compile_cuda
-
-    passed = checked.recorded()
-    for path in [
-        *CHECKOUT.glob("cuda_src/kernels/*.cu"),
-        *CHECKOUT.glob("gauge_mc/extensions/*/cuda_src/kernels/*.cu"),
-    ]:
-        kernel = Kernel(path.stem)
-        if passed.get(compile_cuda.CUDA.key(kernel)) != compile_cuda.digest_of_kernel(kernel):
-            yield path
-
-
 if __name__ == "__main__":
-    changed = changed_kernels() if "--kernels" in sys.argv else changed_files() or ()
-    for path in sorted(files_with_tests(changed)):
+    for path in sorted(files_with_tests(changed_files())):
         print(path.relative_to(CHECKOUT))

@@ -1,20 +1,19 @@
 """Compile all kernels for GPUs with warnings as errors; this needs a compiler but no GPU.
 
 python tests/tools/compile_cuda.py [--backend cuda] [--architecture sm_90] [--jobs 2] [--changed]
-    [--values] [--record] [--compiler libnvrtc.so.13]
+    [--share NUMBER/PARTS] [--values] [--compiler libnvrtc.so.13]
 
 For NVIDIA GPUs the compiler is nvcc or NVRTC, for AMD GPUs, with --backend hip, it is hipcc, and,
 with --backend clang, a newer Clang for GPUs that hipcc does not know; see `device_libraries`.
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
-as `variants` says and, with --changed, if the sources of the kernel have been compiled before, as
-`checked` records, or if others cover them: each kernel is compiled with each of its choices, and
-any two choices meet in some kernel, but not with --values. Strict variants must have no instruction
-whose result another processor does not have; see `Toolchain.loose`.
+as `variants` says and, with --changed, if neither has a source of the kernel changed, as `changes`
+says, nor does --share choose the kernel, or if others cover them: each kernel is compiled with each
+of its choices, and any two choices meet in some kernel, but not with --values. Strict variants must
+have no instruction whose result another processor does not have; see `Toolchain.loose`.
 """
 
 import argparse
-import hashlib
 import os
 import re
 import sys
@@ -29,7 +28,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.compiler import CudaCompiler, GpuCompiler, find_cuda_compiler
-from gauge_mc.devices.cuda.kernel import DEFAULT, default_bounds
+from gauge_mc.devices.cuda.kernel import default_bounds
 from gauge_mc.devices.hip.compiler import QUIET, HipCompiler, find_hip_compiler, resources_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import included, source_folders
@@ -47,9 +46,9 @@ from gauge_mc.updates.sweep import ROUNDED, UNBIASED, norms_of
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.covers import beyond_pairs, beyond_values
 from tests.samples import all_of
-from tests.tools import checked
-from tests.tools.checked import CHECKOUT, digest_of
+from tests.tools.changes import changed_files
 from tests.tools.device_libraries import find_newer_compiler
+from tests.tools.share import is_chosen
 
 FILE_ORDERS = {
     one.stored(Lattice(2, 2, 2, 2), group, precision).order.choice
@@ -66,6 +65,9 @@ COLOURINGS = {
     if one
 }
 """The colouring of every action."""
+
+COMMITS = 30
+"""Commits whose changes are compiled again on main itself."""
 
 CHOICES = {
     "group": [group.choice for group in GROUPS.values()],
@@ -151,15 +153,6 @@ def all_variants(kernel: Kernel) -> Iterator[Variant]:
         yield Variant(precision, tuple(choices), large=large, strict=exact)
 
 
-COMMON = (
-    "gauge_mc/devices/kernels.py",
-    "gauge_mc/devices/source.py",
-    "gauge_mc/devices/cuda/kernel.py",
-    "tests/tools/compile_cuda.py",
-    "tests/extensions/*/kernel_choices.py",
-)
-"""Files on which all variants depend."""
-
 PTX = re.compile(
     r"""
     ^\s* (?:@!?%p\d+\s+)?
@@ -209,8 +202,6 @@ class Toolchain:
     """Options that take the place of others, to write what the assembler reads."""
     pattern: re.Pattern[str]
     """Pattern of what is not the same on all machines."""
-    own: Sequence[str]
-    """Further files on which variants depend."""
     others: Sequence[str]
     """Patterns of headers that are not read."""
     wait: str = ""
@@ -226,10 +217,6 @@ class Toolchain:
         before = [(name.strip(), body.partition(self.wait)) for name, _, body in functions]
         return [name for name, (a, waits, _) in before if not waits or MEMORY.search(a)]
 
-    def key(self, kernel: Kernel) -> str:
-        """Return the name under which the digest of a kernel is recorded."""
-        return f"{self.name} kernel {kernel.name}"
-
 
 TOOLCHAINS = {
     "cuda": Toolchain(
@@ -241,7 +228,6 @@ TOOLCHAINS = {
         warnings=("-Xcompiler", "-Wall,-Wextra"),
         text={"-cubin": ["-ptx"]},
         pattern=PTX,
-        own=(),
         others=("arch/cpu*.h", "arch/hip.h"),
         wait="griddepcontrol.wait",
     ),
@@ -254,7 +240,6 @@ TOOLCHAINS = {
         warnings=("-Wall", "-Wextra", *QUIET),  # which -Wall has brought back
         text={"-c": ["-S", "-emit-llvm"]},
         pattern=LLVM,
-        own=("gauge_mc/devices/hip/compiler.py",),
         others=("arch/cpu*.h",),
     ),
 }
@@ -264,25 +249,13 @@ TOOLCHAINS["clang"] = replace(
     find=find_newer_compiler,
     missing="Clang 17 or later with the libraries of ROCm was",
     architecture="gfx942",
-    own=(*TOOLCHAINS["hip"].own, "tests/tools/device_libraries.py"),
 )
-CUDA = TOOLCHAINS["cuda"]
 
 
-def digest_of_kernel(kernel: Kernel, tools: Toolchain = CUDA) -> str:
-    """Return the digest of the sources and options on which a kernel's variants depend on GPUs."""
-    sources = {one for variant in variants(kernel) for one in included(kernel.roots(variant))}
-    common = {one for name in (*COMMON, *tools.own) for one in CHECKOUT.glob(name)}
-    read = {one for one in sources if not any(map(one.match, tools.others))}
-    variants_of_all = (
-        Variant(one, strict=strict) for one in REAL_BYTES for strict in (False, True)
-    )
-    commands = [
-        tools.compiler(tools.name).command(tools.architecture, one, DEFAULT)
-        for one in variants_of_all
-    ]
-    text = f"{digest_of(read | common)} {commands}"
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+def sources_of(kernel: Kernel, tools: Toolchain) -> set[Path]:
+    """Return the files from which a compiler makes the variants of a kernel."""
+    paths = {path for variant in variants(kernel) for path in included(kernel.roots(variant))}
+    return {path for path in paths if not any(map(path.match, tools.others))}
 
 
 def cover(
@@ -373,12 +346,12 @@ def main() -> int:
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="only a cover of the variants of kernels whose sources have not been compiled before",
+        help="only a cover of the variants of kernels whose sources differ from main's",
     )
     parser.add_argument(
         "--values", action="store_true", help="a cover of all kernels and choices, but not of pairs"
     )
-    parser.add_argument("--record", action="store_true", help="record what has been compiled")
+    parser.add_argument("--share", metavar="NUMBER/PARTS", help="with --changed: and some kernels")
     arguments = parser.parse_args()
     named, tools = arguments.compiler, TOOLCHAINS[arguments.backend]
     architecture = arguments.architecture or tools.architecture
@@ -389,15 +362,14 @@ def main() -> int:
     kernels = [
         Kernel(path.stem) for one in source_folders() for path in sorted(one.glob("kernels/*.cu"))
     ]
-    digests = {tools.key(kernel): digest_of_kernel(kernel, tools) for kernel in kernels}
-    before = checked.recorded().items() if arguments.changed else ()
-    new = {name for name, _ in digests.items() - before}
-    differing = [
-        (kernel, variant)
-        for kernel in kernels
-        if tools.key(kernel) in new
-        for variant in variants(kernel)
-    ]
+    if arguments.changed:
+        changed, share = changed_files(COMMITS), arguments.share
+        kernels = [
+            kernel
+            for kernel in kernels
+            if changed & sources_of(kernel, tools) or (share and is_chosen(kernel.name, share))
+        ]
+    differing = [(kernel, variant) for kernel in kernels for variant in variants(kernel)]
     is_covered = arguments.changed or arguments.values
     chosen = cover(differing, arguments.values) if is_covered else differing
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -412,10 +384,8 @@ def main() -> int:
             print(error)
             pool.shutdown(cancel_futures=True)
             return 1
-    if arguments.record:
-        checked.add(digests)
     print(compiler)
-    found = f"{len(jobs)} of {len(differing)} variants of {len(new)} of {len(kernels)} kernels"
+    found = f"{len(jobs)} of {len(differing)} variants of {len(kernels)} kernels"
     print(f"{found} compiled for {architecture}")
     return 0
 
