@@ -156,7 +156,7 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     process, host, since = held
     files = len(run.configs()), removed_from(run, p), saved if exists else None, age
     numbers = (process, host, since, *files, len(energies), len(joules))
-    means = averages_values([run], p, tau_exp) if averages else {}
+    means = averages_values([run], p.recorded, tau_exp) if averages else {}
     starts = compared_starts(run.path) if averages else None
     rest = vars(replace(now, joules=sum(energies) if energies else None))
     return RunStatus(str(run.path), p.values(), *numbers, means, starts, **rest)

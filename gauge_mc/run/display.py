@@ -18,7 +18,7 @@ from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import warning_of
-from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.state import RUNNING, RunState
@@ -93,19 +93,6 @@ class Clock:
         return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
 
 
-def opening(
-    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None, again: int
-) -> list[str]:
-    """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
-    p, state = parameters, "begins"
-    if session.sweep == p.updates:
-        state = f"is complete, {counted(p.updates, 'update')}"
-    elif session.sweep:
-        state = f"continues after update {session.sweep} of {p.updates}{made_again(again)}"
-    lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
-    return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
-
-
 def opening_cautions(parameters: Parameters, session: SessionRecord) -> list[str]:
     """Return the cautions at the start of a session: generator, algorithm, and start."""
     p = parameters
@@ -124,9 +111,9 @@ def describe(parameters: Parameters) -> str:
 
 
 @contextmanager
-def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
-    """Show the progress of a run."""
-    progress = Progress(console, parameters.updates, "updates", AT_FIRST)
+def show_progress(updates: int, clock: Clock, console: Console) -> Iterator[Report]:
+    """Show the progress of a run of a number of updates."""
+    progress = Progress(console, updates, "updates", AT_FIRST)
     with announced_compilation(console), progress:
         yield partial(_report, clock, progress)
 

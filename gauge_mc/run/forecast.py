@@ -32,10 +32,17 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free
+from gauge_mc.run.disk import (
+    DiskNeeds,
+    disk_shortage,
+    file_sizes,
+    free_disk,
+    memory_beside,
+    of_free,
+)
 from gauge_mc.run.display import describe, link_rate
+from gauge_mc.run.functions import observables_of
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import RunRequest, compile_kernels
 from gauge_mc.run.settings import STARTS
@@ -241,8 +248,8 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
         for item in p.recorded if sweep else ():
             read_table(run.table(item.observable))
         if not sweep:
-            OpenRun(request, p).refuse_leftovers()
-        observables = request.chosen(p)
+            run.refuse_leftovers(p.recorded)
+        observables = observables_of(p, request.observables, run.table)
         opened = open_device_group(*e.place, processes, e.share_gpus, lattice=p.lattice)
         with closing(opened) as devices:
             name = devices.name  # a collective operation of all processes
@@ -251,7 +258,7 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
                 return None
             remaining = p.updates - sweep
             sampled = (p.updates - max(sweep, p.thermalize)) / max(1, remaining)
-            disk = DiskNeeds.of(run, p, observables, sweep)
+            disk = DiskNeeds.of(run, file_sizes(p), p.schedule, observables, sweep)
             configs, size = disk.configurations_left, disk.config_bytes
             unthermalised = p.algorithm.labels and sweep < p.thermalize and p.start in STARTS
             limit = e.time_limit

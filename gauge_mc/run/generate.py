@@ -33,8 +33,8 @@ from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.disk import DiskNeeds, checkpoint_bytes, disk_shortage
-from gauge_mc.run.display import Clock, opening, opening_cautions, show_progress
+from gauge_mc.run.disk import DiskNeeds, disk_shortage, file_sizes
+from gauge_mc.run.display import Clock, describe, made_again, opening_cautions, show_progress
 from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
 from gauge_mc.run.open_run import OpenRun
@@ -221,19 +221,20 @@ def generate_together(
         pairs = zip(requests, locks, strict=True)
         runs = [OpenRun.of(request, lock, devices) for request, lock in pairs]
         unfinished = [run for run in runs if not run.complete]
-        if devices.root and (words := _disk_shortage(unfinished)):
+        needs = (
+            DiskNeeds.of(
+                x.directory, file_sizes(x.parameters), x.parameters.schedule, x.observables, x.sweep
+            )
+            for x in unfinished
+        )
+        if devices.root and (words := disk_shortage(needs)):
             raise GaugeError(words)
         if unfinished:
             p = unfinished[0].parameters
             devices, reason = p.algorithm.fastest_devices(devices, p)
             if reason:
                 console.print(reason, soft_wrap=True)
-        return _Generation(runs, devices, stop, console, on_update).carry_out(unfinished)
-
-
-def _disk_shortage(runs: Iterable[OpenRun]) -> str | None:
-    needs = (DiskNeeds.of(x.directory, x.parameters, x.observables, x.sweep) for x in runs)
-    return disk_shortage(needs)
+        return _Generation(runs, unfinished, e, devices, stop, console, on_update).carry_out()
 
 
 @dataclass(frozen=True)
@@ -241,22 +242,22 @@ class _Generation:
     """The generation of ensembles, with what is shown and recorded of it."""
 
     runs: Sequence[OpenRun]
+    unfinished: Sequence[OpenRun]
+    execution: Execution
     devices: DeviceGroup
     stop: Stop
     console: Console
     on_update: OnUpdate | None
 
-    @property
-    def execution(self) -> Execution:
-        """Execution options, which all requests share."""
-        return self.runs[0].request.execution
-
-    def carry_out(self, unfinished: Sequence[OpenRun]) -> list[RunResult]:
+    def carry_out(self) -> list[RunResult]:
         """Carry out one batch after the other."""
         runs, name = self.runs, self.devices.name  # a collective operation of all processes
-        results = {run.directory: self._result(run) for run in runs}
+        root = self.devices.root
+        results = {
+            x.directory: RunResult(x.directory.path, x.parameters, x.sweep, root=root) for x in runs
+        }
         table = None
-        for batch in _batches(unfinished, self.devices):
+        for batch in self._batches():
             session = SessionRecord.begin(batch[0].sweep, name)
             self._announce(batch, session)
             outcomes, table = self._generate(batch, session)
@@ -264,14 +265,14 @@ class _Generation:
             if len(runs) > 1:
                 self.console.print(table)
             if reason := outcomes[batch[0].directory].stopped:
-                for run in unfinished:
+                for run in self.unfinished:
                     if run not in batch and results[run.directory].sweep < run.parameters.updates:
                         results[run.directory] = replace(results[run.directory], stopped=reason)
                 break
-        if not unfinished and len(runs) == 1:
+        if not self.unfinished and len(runs) == 1:
             self._announce(runs, SessionRecord.begin(runs[0].sweep, name))
-        if self.devices.root:
-            self._show_averages(runs, table)
+        if root:
+            self._show_averages(table)
         return list(results.values())
 
     def _generate(
@@ -293,7 +294,7 @@ class _Generation:
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
             logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
-            show_progress(p, clock, self.console) as report,
+            show_progress(p.updates, clock, self.console) as report,
         ):
             for run_log in logs:
                 run_log.caution(*opening_cautions(p, session))
@@ -305,45 +306,50 @@ class _Generation:
         energy = meter.total()
         each, seconds = energy.share(len(batch)), time.monotonic() - clock.began
         record(replace(session, joules=each.joules, seconds=round(seconds / len(batch), 3)))
-        sweep = chains[0].sweep
-        ended = replace(
-            self._result(first),
-            sweep=sweep,
+        sweep, links = chains[0].sweep, p.links_per_update
+        ended = RunResult(
+            first.directory.path,
+            p,
+            sweep,
             stopped=reason,
+            root=self.devices.root,
             seconds=seconds,
-            links_per_s=clock.updates_per_second(sweep) * p.links_per_update,
+            links_per_s=clock.updates_per_second(sweep) * links,
             times=asdict(work.times),
             joules=each.joules,
-            nj_per_link=each.nj_per_link((sweep - first.sweep) * p.links_per_update),
+            nj_per_link=each.nj_per_link((sweep - first.sweep) * links),
             energy_source=each.source,
         )
         results = {
             x.directory: replace(ended, path=x.directory.path, parameters=x.parameters)
             for x in batch
         }
-        return results, session_table(clock, chains[0], first.sweep, asdict(work.times), energy)
-
-    def _result(self, run: OpenRun) -> RunResult:
-        return RunResult(run.directory.path, run.parameters, run.sweep, root=self.devices.root)
+        return results, session_table(clock, first.sweep, sweep, links, ended.times, energy)
 
     def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> None:
         """Say what is carried out."""
-        first, last = batch[0], batch[-1]
-        advice = self.execution.place.hint()
-        lines = opening(first.directory, first.parameters, session, advice, first.again)
+        first, last, p, state = batch[0], batch[-1], batch[0].parameters, "begins"
+        if session.sweep == p.updates:
+            state = f"is complete, {counted(p.updates, 'update')}"
+        elif session.sweep:
+            again = made_again(first.again)
+            state = f"continues after update {session.sweep} of {p.updates}{again}"
+        lines = [f"{first.directory.path} {state}", f"{describe(p)}, on {session.device}"]
+        lines += filter(None, [self.execution.place.hint(), *opening_cautions(p, session)])
         if len(batch) > 1:
-            p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
+            backend = BACKENDS[self.devices.devices[0].backend]
             sizes = len(batch), p.lattice.sites, backend.busy_sites
             manner = "together" if p.algorithm.chains_at_once(*sizes) > 1 else "one after the other"
             lines.insert(1, f"... {last.directory.path}: {len(batch)} chains are updated {manner}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
 
-    def _show_averages(self, runs: Sequence[OpenRun], table: Table | None) -> None:
+    def _show_averages(self, table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
-        first, paths = runs[0].parameters, [run.directory for run in runs]
+        runs, first, paths = self.runs, self.runs[0].parameters, [x.directory for x in self.runs]
+        recorded = first.recorded
         if len(runs) == 1 and table:
             try:
-                averages: RenderableType = averages_table(paths, first)
+                averages: RenderableType = averages_table(paths, recorded)
             except GaugeError as error:
                 averages = Text(str(error), style="red")
             self._log_cautions(paths, averages)
@@ -352,11 +358,11 @@ class _Generation:
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
         elif len(runs) == 1:
-            self.console.print(averages_table(paths, first))
+            self.console.print(averages_table(paths, recorded))
         elif all(replace(x.parameters, seed=first.seed, start=first.start) == first for x in runs):
             every = counted(sum(len(run.configs()) for run in paths), "configuration")
             files = f"files   {paths[0].path} ... {paths[-1].path} ({every})"
-            averages = averages_table(paths, first)
+            averages = averages_table(paths, recorded)
             if table:
                 self._log_cautions(paths, averages)
             self.console.print(averages, files, sep="\n", soft_wrap=True)
@@ -367,24 +373,23 @@ class _Generation:
         for run in runs:
             RunLog(run.path).caution(*cautions)
 
-
-def _batches(runs: Iterable[OpenRun], devices: DeviceGroup) -> Iterator[list[OpenRun]]:
-    """Yield runs that can be updated together and that fit into the memory of the device."""
-    groups: dict[tuple[object, ...], list[OpenRun]] = {}
-    for run in runs:
-        kind = (*shared_values(run.parameters), run.resumed, run.sweep, run.measured)
-        groups.setdefault(kind, []).append(run)
-    for group in groups.values():
-        free = MEMORY_SHARE * sum(device.free_bytes() for device in devices.devices)
-        size = checkpoint_bytes(group[0].parameters)
-        most = max(1, int(free // size))
-        if group[0].parameters.tempering:
-            if len(group) > most:
-                raise GaugeError(
-                    f"The {len(group)} runs on {group[0].parameters.lattice} that exchange their "
-                    f"couplings take {decimal(len(group) * size)}, and the device has room for "
-                    f"{most} of them; choose fewer couplings, or another device."
-                )
-            yield sorted(group, key=lambda x: x.parameters.beta)
-        else:
-            yield from (group[first : first + most] for first in range(0, len(group), most))
+    def _batches(self) -> Iterator[list[OpenRun]]:
+        """Yield runs that can be updated together and that fit into the memory of the device."""
+        groups: dict[tuple[object, ...], list[OpenRun]] = {}
+        for run in self.unfinished:
+            kind = (*shared_values(run.parameters), run.resumed, run.sweep, run.measured)
+            groups.setdefault(kind, []).append(run)
+        for group in groups.values():
+            free = MEMORY_SHARE * sum(device.free_bytes() for device in self.devices.devices)
+            _, size = file_sizes(group[0].parameters)
+            most = max(1, int(free // size))
+            if group[0].parameters.tempering:
+                if len(group) > most:
+                    raise GaugeError(
+                        f"The {len(group)} runs on {group[0].parameters.lattice} that exchange "
+                        f"their couplings take {decimal(len(group) * size)}, and the device has "
+                        f"room for {most} of them; choose fewer couplings, or another device."
+                    )
+                yield sorted(group, key=lambda x: x.parameters.beta)
+            else:
+                yield from (group[first : first + most] for first in range(0, len(group), most))

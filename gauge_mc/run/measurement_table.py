@@ -382,7 +382,7 @@ def _locked(path: Path) -> Iterator[None]:
     lock_file = path.with_name(f".{path.name}.lock")
     lock = RunLock(lock_file)
     try:
-        lock.record(lock.holder)
+        lock.record()
         yield
     finally:
         lock_file.unlink(missing_ok=True)

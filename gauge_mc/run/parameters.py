@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -98,22 +99,9 @@ def meaning_of_beta() -> str:
     return f"Coupling, which is {'; '.join([usual, *rest])}."
 
 
-@documented
 @dataclass(frozen=True)
-class Parameters:
-    """All parameters that determine the numbers of a run.
-
-    Updates are counted from the start, thermalisation included.
-
-    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
-    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
-    The number of configurations determines the length of a run even if none are written.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
+class Physics:
+    """What the configurations of a run are drawn from, and how."""
 
     lattice: Lattice = setting(
         Lattice.parse(defaults.LATTICE),
@@ -195,6 +183,12 @@ class Parameters:
         **INTERVAL,
         tag="every",
     )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a run does after which update."""
+
     thermalize: int = setting(
         defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
@@ -222,6 +216,55 @@ class Parameters:
         f"Format of the configurations, or {NO_FORMAT} to write none.",
         choices=(*writable_formats(), NO_FORMAT),
     )
+
+    @property
+    def updates(self) -> int:
+        """Number of updates in the whole run, thermalisation included."""
+        return self.thermalize + self.configs * self.separation
+
+    @property
+    def keeps_configs(self) -> bool:
+        """Whether the run writes configuration files."""
+        return self.format != NO_FORMAT
+
+    def keeps(self, sweep: int) -> bool:
+        """Return whether a configuration is written after a number of updates."""
+        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
+
+    def check_observables(self, custom: Container[str] = ()) -> None:
+        """Check that every observable is registered or in the given collection.
+
+        Parameters
+        ----------
+        custom : container of str
+            Names of user-defined observables.
+
+        Raises
+        ------
+        UsageError
+            If an observable is unknown.
+        """
+        for item in self.measure:
+            if item.observable not in custom:
+                OBSERVABLES.check(item.observable, "measure")
+
+
+@documented
+@dataclass(frozen=True)
+class Parameters(Schedule, Physics):
+    """All parameters that determine the numbers of a run.
+
+    Updates are counted from the start, thermalisation included.
+
+    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
+    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
+    The number of configurations determines the length of a run even if none are written.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
 
     if TYPE_CHECKING:  # what fields have in Python differs from what they are given
 
@@ -316,23 +359,6 @@ class Parameters:
         """
         return cls(**_read(values))
 
-    def check_observables(self, custom: Container[str] = ()) -> None:
-        """Check that every observable is registered or in the given collection.
-
-        Parameters
-        ----------
-        custom : container of str
-            Names of user-defined observables.
-
-        Raises
-        ------
-        UsageError
-            If an observable is unknown.
-        """
-        for item in self.measure:
-            if item.observable not in custom:
-                OBSERVABLES.check(item.observable, "measure")
-
     def __repr__(self) -> str:
         usual = Parameters(group=self.group).values()
         named = ("lattice", "group", "beta")
@@ -412,10 +438,16 @@ class Parameters:
             )
         return parameters
 
-    @property
+    @cached_property
     def coupling(self) -> Coupling:
         """The couplings and the action."""
         return Coupling(self.beta, self.action)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The part of the parameters that says what is done after which update."""
+        fields = dataclasses.fields(Schedule)
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields})
 
     @property
     def recorded(self) -> tuple[Measurement, ...]:
@@ -424,20 +456,6 @@ class Parameters:
         if self.tempering:
             records.append(Measurement(TEMPERING, self.exchange_every))
         return (*self.measure, *records)
-
-    @property
-    def updates(self) -> int:
-        """Number of updates in the whole run, thermalisation included."""
-        return self.thermalize + self.configs * self.separation
-
-    @property
-    def keeps_configs(self) -> bool:
-        """Whether the run writes configuration files."""
-        return self.format != NO_FORMAT
-
-    def keeps(self, sweep: int) -> bool:
-        """Return whether a configuration is written after a number of updates."""
-        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
 
     @property
     def generator(self) -> str:

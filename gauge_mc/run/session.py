@@ -24,8 +24,9 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
 from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.disk import DiskGuard, memory_beside
+from gauge_mc.run.disk import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.functions import FunctionObservable
+from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import TEMPERING, Parameters
@@ -227,7 +228,7 @@ class Sampler:
                 by_run = self._recorders[item].fetch()
                 if self._devices.root and sweeps:
                     for run, records in zip(self._runs, by_run, strict=True):
-                        add = partial(run.add_records, item, tuple(sweeps), records)
+                        add = partial(run.tables.add, item, tuple(sweeps), records)
                         self._fetched.append(add)
                 sweeps.clear()
 
@@ -356,7 +357,8 @@ class Session:
             self.save()
         observables = self._sampler.observables
         places = [run.directory for run in self._runs]
-        self._guard = DiskGuard.of(places, self._parameters, observables, PENDING)
+        sizes, together = file_sizes(self._parameters), self._parameters.tempering
+        self._guard = DiskGuard.of(places, sizes, observables, PENDING, together)
         if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
             for run in self._runs:
@@ -426,7 +428,7 @@ class Session:
             self._save_time = time.monotonic() - began
             return
         for run in self._runs if devices.root else ():
-            run.refuse_leftovers()
+            run.directory.refuse_leftovers(run.parameters.recorded)
         begun = (Chain.begin(run.parameters, devices) for run in self._runs)
         self.batch, self._measured = Batch(begun, count), True
 
@@ -509,12 +511,14 @@ class Session:
             together = self._runs if self._saved and self._parameters.tempering else ()
             with replaced_together([run.directory.checkpoint for run in together]):
                 for run in self._runs:
-                    run.save(self._measured)
+                    run.tables.sync()
+                    run.chain.save(run.directory.checkpoint, self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._last_save = self._saved_at - began
         self._save_time = max(self._save_time, self._last_save)
-        for run in self._runs if regular else ():
-            run.log_checkpoint(self._last_save)
+        sweep, seconds = self.batch.sweep, round(self._last_save, 3)
+        for run in self._runs if regular and self._devices.root else ():
+            RunLog(run.directory.path).add(CHECKPOINT, sweep=sweep, seconds=seconds)
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.
@@ -525,7 +529,7 @@ class Session:
         with self._writing():
             self._writer.flush()
         for run in self._runs:
-            run.seal()
+            run.tables.seal()
         self.save()
         self._record_progress()
 
@@ -565,12 +569,14 @@ class Session:
         joules = self._energy.read() if self._energy else None
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._runs), 3) if processes.size == 1 else None
+        live: list[dict[str, str]] = [{}] * len(self._runs)
         if processes.size == 1 and now >= self._live_from:
             self._devices.synchronize()
             began = time.monotonic()
-            for run in self._runs:
-                run.record(physics=run.chain.live())
+            live = [{"physics": chain.live()} for chain in self.batch.chains]
             ended = time.monotonic()
             self._live_from = ended + (ended - began) / LIVE_SHARE
-        for run in self._runs:
-            run.record(rate=rate, times=times, joules=joules)
+        progress = {"sweep": self.batch.sweep, "rate": rate, "times": times, "joules": joules}
+        for run, physics in zip(self._runs, live, strict=True):
+            if run.lock:
+                run.lock.record(**progress, **physics)

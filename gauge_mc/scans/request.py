@@ -159,7 +159,7 @@ class ScanRequest:
         new = not self.scan().exists()
         folders = self.scan().make()
         with closing(locked_or_removed(self.scan().lock, folders)) as lock:
-            lock.record(lock.holder)
+            lock.record()
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             scan = self.scan()

@@ -25,7 +25,6 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import RunRequest
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.run.sessions import carry_out, never, stop_after, written
 
@@ -284,7 +283,7 @@ def test_the_time_of_a_session_is_divided(tmp_path, best_device):
 
     with run.locked() as lock, mock.patch.object(Batch, "update", slow):
         run.write(p, [])
-        opened = OpenRun(RunRequest({"output": str(run.path)}), p, lock)
+        opened = OpenRun(run, p, lock)
         work = session.Session([opened], DeviceGroup.of(best_device), never, print)
         began = time.monotonic()
         work.carry_out()
