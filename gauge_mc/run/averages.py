@@ -27,7 +27,7 @@ from gauge_mc.run.display import Clock, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.state import COMPLETE, STOPPED, RunState
-from gauge_mc.run.thermalisation import compared_starts, declared_columns
+from gauge_mc.run.thermalisation import columns_made_by, compared_starts
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
@@ -158,7 +158,7 @@ def _slow_modes(
     Modes of a single measurement are left out, since nothing is known of their tau_int.
     """
     for item, _, tables in measured:
-        filled = [table for table in tables if len(table)]
+        filled = [table for table in tables if len(table.columns[SWEEP])]
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
@@ -180,13 +180,13 @@ def _averages(
         if item.observable == TEMPERING or (len(sweeps) > 1 and sweeps[0] == sweeps[1]):
             continue
         tail = tau_exp and tau_exp / item.every
-        for column in declared_columns(tables[0], item.observable)[1].averaged:
+        for column in columns_made_by(item.observable, tables[0].columns).averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(s) for s in series):
                 average = timeseries.estimate(*(s for s in series if len(s)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
-                early = max(timeseries.transient_end(table[SWEEP], x) for table, x in both)
+                early = max(timeseries.transient_end(table.columns[SWEEP], x) for table, x in both)
                 grown = max(timeseries.growth(s, tail) for s in series)
                 yield column.average, average, item.every, early, grown
 

@@ -29,7 +29,7 @@ from gauge_mc.observables import Observable, measure_repeatedly
 from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chain import Batch, Chain, provenance
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import (
@@ -340,7 +340,7 @@ def try_out(
     field = batch.field
     (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
-    metadata = [provenance(run) for run in runs]
+    metadata = [run.provenance for run in runs]
     for item, observable in observables.items():
         first, then = (each.recorder(field, metadata) for each in (observable.warm_up, observable))
         warming = partial(measure_repeatedly, first, devices)

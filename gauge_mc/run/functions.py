@@ -18,7 +18,6 @@ from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, table_name
 from gauge_mc.options import Option, check_options, merged, parse_options, within
 from gauge_mc.registry import in_words
-from gauge_mc.run.chain import provenance
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import smear_option, smearing_owners
@@ -199,7 +198,7 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     kind, declared = OBSERVABLES[item.observable], options_of_observable(item.observable)
     options = parse_options(declared, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **options).for_group(parameters.group)
-    observable = observable.for_ensemble(provenance(parameters))
+    observable = observable.for_ensemble(parameters.provenance)
     if not observable.records:
         raise UsageError(
             f"measure: '{item}' depends on a stored configuration; measure it later, on stored "

@@ -28,20 +28,22 @@ from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quoting import counted
+from gauge_mc.random import GENERATORS
 from gauge_mc.run.averages import AveragesSummary, averages_table, session_table
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
+from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, disk_shortage, file_sizes
-from gauge_mc.run.display import Clock, describe, made_again, opening_cautions, show_progress
+from gauge_mc.run.display import Clock, describe, made_again, show_progress
 from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import OnUpdate, Session
-from gauge_mc.run.settings import Execution, check_starts, start_of_chain
+from gauge_mc.run.settings import STARTS, Execution, check_starts, start_of_chain
 from gauge_mc.run.state import Stop
 from gauge_mc.run.view import RunResult
 from gauge_mc.signatures import checks_types, with_fields
@@ -220,7 +222,11 @@ def generate_together(
             restore_common([request.run.checkpoint for request in requests])
         pairs = zip(requests, locks, strict=True)
         runs = [OpenRun.of(request, lock, devices) for request, lock in pairs]
-        unfinished = [run for run in runs if not run.complete]
+        unfinished = [
+            x
+            for x in runs
+            if not (x.resumed and x.measured and x.sweep >= x.parameters.schedule.updates)
+        ]
         needs = (
             DiskNeeds.of(
                 x.directory, file_sizes(x.parameters), x.parameters.schedule, x.observables, x.sweep
@@ -259,8 +265,7 @@ class _Generation:
         table = None
         for batch in self._batches():
             session = SessionRecord.begin(batch[0].sweep, name)
-            self._announce(batch, session)
-            outcomes, table = self._generate(batch, session)
+            outcomes, table = self._generate(batch, session, self._announce(batch, session))
             results |= outcomes
             if len(runs) > 1:
                 self.console.print(table)
@@ -276,7 +281,7 @@ class _Generation:
         return list(results.values())
 
     def _generate(
-        self, batch: Sequence[OpenRun], session: SessionRecord
+        self, batch: Sequence[OpenRun], session: SessionRecord, cautions: Sequence[str]
     ) -> tuple[dict[Run, RunResult], Table]:
         """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
@@ -293,11 +298,11 @@ class _Generation:
         threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
-            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
-            show_progress(p.updates, clock, self.console) as report,
+            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.schedule.updates) as log,
+            show_progress(p.schedule.updates, clock, self.console) as report,
         ):
             for run_log in logs:
-                run_log.caution(*opening_cautions(p, session))
+                run_log.caution(*cautions)
             every = 60 * self.execution.checkpoint_every
             work = Session(batch, self.devices, self.stop, report, self.on_update, every, meter)
             reason = work.carry_out()
@@ -326,22 +331,28 @@ class _Generation:
         }
         return results, session_table(clock, first.sweep, sweep, links, ended.times, energy)
 
-    def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> None:
-        """Say what is carried out."""
+    def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> list[str]:
+        """Say what is carried out; return the cautions: generator, algorithm, and start."""
         first, last, p, state = batch[0], batch[-1], batch[0].parameters, "begins"
-        if session.sweep == p.updates:
-            state = f"is complete, {counted(p.updates, 'update')}"
+        updates = p.schedule.updates
+        if session.sweep == updates:
+            state = f"is complete, {counted(updates, 'update')}"
         elif session.sweep:
             again = made_again(first.again)
-            state = f"continues after update {session.sweep} of {p.updates}{again}"
+            state = f"continues after update {session.sweep} of {updates}{again}"
+        warning = warning_of(p.start) if p.start not in STARTS and not session.sweep else None
+        note = f"{p.start}: {warning}" if warning else ""
+        notes = GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), note
+        cautions = [*filter(None, notes)]
         lines = [f"{first.directory.path} {state}", f"{describe(p)}, on {session.device}"]
-        lines += filter(None, [self.execution.place.hint(), *opening_cautions(p, session)])
+        lines += filter(None, [self.execution.place.hint(), *cautions])
         if len(batch) > 1:
             backend = BACKENDS[self.devices.devices[0].backend]
             sizes = len(batch), p.lattice.sites, backend.busy_sites
             manner = "together" if p.algorithm.chains_at_once(*sizes) > 1 else "one after the other"
             lines.insert(1, f"... {last.directory.path}: {len(batch)} chains are updated {manner}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
+        return cautions
 
     def _show_averages(self, table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
@@ -354,7 +365,7 @@ class _Generation:
                 averages = Text(str(error), style="red")
             self._log_cautions(paths, averages)
             count = counted(len(paths[0].configs()), "configuration")
-            configs = count if first.keeps_configs else "no configurations"
+            configs = count if first.schedule.keeps_configs else "no configurations"
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
         elif len(runs) == 1:

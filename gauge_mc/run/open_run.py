@@ -17,13 +17,13 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Table
 from gauge_mc.observables import Observable, Records, RecordsOfTables
-from gauge_mc.run.chain import Chain, is_configuration, provenance, version
+from gauge_mc.run.chain import Chain, is_configuration
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import ObservableLike, observables_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, version
 from gauge_mc.run.request import RunRequest
 
 
@@ -103,18 +103,13 @@ class OpenRun:
         """What the run measures, as in the tables that it has."""
         return observables_of(self.parameters, self.customs, self.directory.table)
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is nothing left to do."""
-        return self.resumed and self.measured and self.sweep >= self.parameters.updates
-
     def open_tables(
         self, files: ExitStack, observables: Mapping[Measurement, Observable], last: int
     ) -> None:
         """Open the tables, and remove rows and configurations later than the checkpoint."""
         run, parameters = self.directory, self.parameters
         for item, observable in observables.items():
-            metadata = provenance(parameters)
+            metadata = parameters.provenance
             observable = observable.for_ensemble(metadata)
             header = {**observable.header, **metadata, "version": version(observable)}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)

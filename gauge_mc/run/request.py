@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from gauge_mc import defaults
 from gauge_mc.algorithms import ChainSpec
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.host import allowed_cores
-from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
+from gauge_mc.devices.kernels import ANY_VARIANT
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -91,7 +91,7 @@ class RunRequest:
         """Return the parameters of the run; refuse a run that cannot be begun."""
         parameters = self.parameters()
         if not self.run.begun():
-            check_start(parameters)
+            check_start(parameters.start, parameters.group, parameters.lattice)
             observables_of(parameters, self.observables, self.run.table)
         return parameters
 
@@ -109,34 +109,25 @@ def compile_kernels(
     # Extents in space decide about the lanes; few time slices take next to no memory.
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
-    fromkeys = dict.fromkeys(_needed(p, observables, resumed, several))
+    random, norms = GENERATORS[p.rng].choice(p.luxury), norms_of(p.precision, p.chain_version)
+    # Those that take longest to compile come first.
+    kernels = [*p.algorithm.kernels(ChainSpec(p.action, random, norms, several))]
+    if p.tempering:
+        kernels += [(loops.kernel, ()) for loops in p.action.loops]
+    kernels.append((WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)))
+    if p.start == "hot" and not resumed:
+        kernels.append((HOT, (GENERATORS[defaults.START_RNG].choice(),)))
+    elif p.start == "cold" and not resumed:
+        kernels.append((COLD, ()))
+    else:
+        kernels.append((READ_LINKS, (BY_SITE.choice, GROUP_LINKS)))
+    if p.schedule.keeps_configs:
+        order = stored_by(p.format, p.lattice, p.group, p.precision).order
+        kernels += [(WRITE_LINKS, (order.choice, GROUP_LINKS)), (PLAQUETTE, ()), (LINK_TRACE, ())]
+    for observable in (*observables, *live_observables(p.lattice)):
+        kernels += [(kernel, ()) for kernel in observable.kernels]
     # Libraries take longer than most kernels: begun last, they would keep one core only busy.
     jobs = [(code, ANY_VARIANT) for code in (*device.libraries, ADD_PARTIAL_SUMS)]
-    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in fromkeys]
+    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in dict.fromkeys(kernels)]
     with ThreadPoolExecutor(len(allowed_cores())) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
-
-
-def _needed(
-    parameters: Parameters, observables: Iterable[Observable], resumed: bool, several: bool
-) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
-    """Yield the kernels of a run with their choices, those that take longest to compile first."""
-    p = parameters
-    random, norms = GENERATORS[p.rng].choice(p.luxury), norms_of(p.precision, p.chain_version)
-    yield from p.algorithm.kernels(ChainSpec(p.action, random, norms, several))
-    if p.tempering:
-        yield from ((loops.kernel, ()) for loops in p.action.loops)
-    yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
-    if p.start == "hot" and not resumed:
-        yield HOT, (GENERATORS[defaults.START_RNG].choice(),)
-    elif p.start == "cold" and not resumed:
-        yield COLD, ()
-    else:
-        yield READ_LINKS, (BY_SITE.choice, GROUP_LINKS)
-    if p.keeps_configs:
-        order = stored_by(p.format, p.lattice, p.group, p.precision).order
-        yield WRITE_LINKS, (order.choice, GROUP_LINKS)
-        yield PLAQUETTE, ()
-        yield LINK_TRACE, ()
-    for observable in (*observables, *live_observables(p.lattice)):
-        yield from ((kernel, ()) for kernel in observable.kernels)

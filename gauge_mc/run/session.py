@@ -22,14 +22,14 @@ from gauge_mc.errors import ChainError, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
-from gauge_mc.run.chain import Batch, Chain, provenance
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
 from gauge_mc.run.disk import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
 from gauge_mc.run.open_run import OpenRun
-from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.request import compile_kernels
 from gauge_mc.run.state import StopReason
 from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
@@ -174,7 +174,7 @@ class Sampler:
         self.observables = runs[0].observables | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
-        metadata = [provenance(run.parameters) for run in runs]
+        metadata = [run.parameters.provenance for run in runs]
         for observable in self.observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
@@ -309,17 +309,13 @@ class Session:
         energy: EnergyMeter | None = None,
     ) -> None:
         self._runs, self._devices, self._stop, self._report = runs, devices, stop, report
+        self._schedule = runs[0].parameters.schedule  # that of the others is the same
         self._on_update, self._checkpoint_every, self._energy = on_update, checkpoint_every, energy
         self.times, self._writer = Times(), BackgroundWriter()
         self._full_disk: str | None = None
         self._stopped_by_user = False
         self._update_time = self._last_write = self._save_time = self._last_save = 0.0
         self._recorded_at = self._looked_at = self._live_from = -math.inf
-
-    @property
-    def _parameters(self) -> Parameters:
-        """Parameters of the first run; the others differ only in couplings and seed."""
-        return self._runs[0].parameters
 
     def carry_out(self) -> str | None:
         """Carry out what remains of the runs; return the reason if the session stops before."""
@@ -346,8 +342,8 @@ class Session:
         self._sampler = Sampler(self._runs, self.batch, self._devices, self.times)
         # The kernels that write configurations, and those of the progress display, are loaded here.
         # Their compilation is not to enter the rates of the session either.
-        if self._parameters.keeps_configs:
-            prepare_writing(self.batch.field.replicas[0], self._parameters.format)
+        if self._schedule.keeps_configs:
+            prepare_writing(self.batch.field.replicas[0], self._schedule.format)
         self.batch.chains[0].live()
         self._began = self._saved_at = self._regular_at = time.monotonic()
         self._saved = (self.batch.sweep, self._measured) if self._resuming else None
@@ -357,7 +353,7 @@ class Session:
             self.save()
         observables = self._sampler.observables
         places = [run.directory for run in self._runs]
-        sizes, together = file_sizes(self._parameters), self._parameters.tempering
+        sizes, together = file_sizes(self._runs[0].parameters), bool(self.batch.tempering)
         self._guard = DiskGuard.of(places, sizes, observables, PENDING, together)
         if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
@@ -367,17 +363,17 @@ class Session:
 
     def _update(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop."""
-        batch, parameters = self.batch, self._parameters
+        batch, updates = self.batch, self._schedule.updates
         processes = self._devices.processes
         if not self._measured:
             self._sample()
-        while batch.sweep < parameters.updates:
+        while batch.sweep < updates:
             reasons = processes.allgather(self._reason())
             if reason := next((reason for reason in reasons if reason), None):
                 return reason
             self._advance()
             regular, due = processes.broadcast(self._due())
-            if due and batch.sweep < parameters.updates:
+            if due and batch.sweep < updates:
                 self.save(regular)
         return None
 
@@ -391,7 +387,7 @@ class Session:
         now, least = time.monotonic(), self._last_save / SAVE_SHARE
         interval = max(self._regular_at - self._began, FIRST_SAVE, least)
         regular = now - self._regular_at >= min(interval, self._checkpoint_every)
-        beside = now - self._saved_at >= least and self._parameters.keeps(self.batch.sweep)
+        beside = now - self._saved_at >= least and self._schedule.keeps(self.batch.sweep)
         return regular, regular or beside
 
     def _reason(self) -> str | None:
@@ -408,7 +404,7 @@ class Session:
 
         Asking may take long on a network file system, so that it is not done after every update.
         """
-        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
+        due, now = self._schedule.keeps(self.batch.sweep + 1), time.monotonic()
         if due or now - self._looked_at >= RECORD_SECONDS:
             self._looked_at = now
             self._full_disk = self._guard.shortage(self._writer.unwritten, due)
@@ -419,8 +415,8 @@ class Session:
         began, count, devices = time.monotonic(), len(self._runs), self._devices
         exists = self._runs[0].directory.checkpoint.exists()
         self._resuming = resumed = devices.processes.broadcast(exists)
-        observables = self._runs[0].observables.values()
-        compile_kernels(self._parameters, observables, devices, resumed, count > 1)
+        first = self._runs[0]
+        compile_kernels(first.parameters, first.observables.values(), devices, resumed, count > 1)
         if resumed:
             states: list[ChainState] = []
             self.batch = Batch(self._resumed(states), count)
@@ -472,7 +468,7 @@ class Session:
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, sweep, began = self._parameters, self.batch.sweep, time.monotonic()
+        p, sweep, began = self._schedule, self.batch.sweep, time.monotonic()
         with self._saving_on_failure():
             self._sampler.begin(sweep - p.thermalize)
         self.times.measure += time.monotonic() - began
@@ -508,7 +504,7 @@ class Session:
         with self._writing():
             self._writer.flush()
             # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
-            together = self._runs if self._saved and self._parameters.tempering else ()
+            together = self._runs if self._saved and self.batch.tempering else ()
             with replaced_together([run.directory.checkpoint for run in together]):
                 for run in self._runs:
                     run.tables.sync()

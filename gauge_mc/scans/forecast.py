@@ -205,10 +205,10 @@ def _refusals(scan: Scan, remaining: Sequence[Member]) -> Iterator[str]:
     """Yield the reasons for which the scan or its runs would be refused."""
     if is_locked(scan.lock):
         yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
-    first = {(p.start, p.lattice): p for p in (member.parameters for member in reversed(remaining))}
-    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in remaining):
+    parameters = (member.parameters for member in remaining)
+    for start in dict.fromkeys((p.start, p.group, p.lattice) for p in parameters):
         try:
-            check_start(first[start])
+            check_start(*start)
         except GaugeError as error:
             yield str(error)
     for member in remaining:

@@ -258,13 +258,13 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
     path = tmp_path / "start.lime"
     p = Parameters.from_values({**TINY, "start": str(path)})
     with pytest.raises(UsageError, match="no start file"):
-        check_start(p)
+        check_start(p.start, p.group, p.lattice)
     Chain.begin(dataclasses.replace(p, start="hot"), best_device).field.save(path)
-    check_start(p)
+    check_start(p.start, p.group, p.lattice)
     with pytest.raises(UsageError, match=r"su3 on 4x4x4x6.*su2 on 4x4x4x6"):
-        check_start(dataclasses.replace(p, group="su2"))
+        check_start(p.start, "su2", p.lattice)
     with pytest.raises(UsageError, match="for su3 on 4x4x4x8"):
-        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 8)))
+        check_start(p.start, p.group, Lattice(4, 4, 4, 8))
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 4
     path.write_bytes(damaged)
