@@ -40,7 +40,7 @@ from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder, refuse_in_use
 from gauge_mc.run.log import LOG
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
+from gauge_mc.run.parameters import NO_FORMAT, UNSTATED, Parameters, known_options
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -149,11 +149,9 @@ class Run:
         paths = [path for path in files if path.stem.isdecimal() and path.suffix in suffixes]
         return sorted((int(path.stem), path) for path in paths)
 
-    def own_configs(self, parameters: Parameters) -> dict[int, Path]:
+    def own_configs(self, format: str) -> dict[int, Path]:
         """Return the configuration files named and stored as the run does, by update, ascending."""
-        if not parameters.keeps_configs:
-            return {}
-        files, format = self.config_files(), parameters.format
+        files = self.config_files() if format != NO_FORMAT else ()
         return {number: path for number, path in files if path == self.config(number, format)}
 
     def exists(self) -> bool:

@@ -43,7 +43,7 @@ from gauge_mc.run.disk import (
 from gauge_mc.run.display import describe, link_rate
 from gauge_mc.run.functions import observables_of
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, Schedule
 from gauge_mc.run.request import RunRequest, compile_kernels
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
@@ -103,24 +103,24 @@ class Prospect:
 def prospect(
     seconds: float,
     run: Run,
-    parameters: Parameters,
+    schedule: Schedule,
     observables: Mapping[Measurement, Observable],
     sweep: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
     """Return how far a run comes."""
-    p, (update, rest, error) = parameters, costs
-    early, total, count = max(0, p.thermalize - sweep), update + rest, seconds / update
+    update, rest, error = costs
+    early, total, count = max(0, schedule.thermalize - sweep), update + rest, seconds / update
     if count > early:
         count = early + (seconds - early * update) / total
     last = sweep + int(count)
-    sampled = max(0, last - p.thermalize)
+    sampled = max(0, last - schedule.thermalize)
     return Prospect(
         seconds,
         int(count),
         None if error is None else count * error / total,
         last,
-        sampled // p.separation,
+        sampled // schedule.separation,
         [error for item in observables for error in _errors(run, item, sampled // item.every)],
     )
 
@@ -281,11 +281,11 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
                 costs.update_seconds,
                 costs.measure_seconds * sampled,
                 costs.write_seconds * sampled,
-                costs.seconds(p, sweep),
+                costs.seconds(p.schedule, sweep),
                 disk_shortage([disk]),
                 costs.update_error,
                 RANDOM_LINKS if unthermalised else None,
-                prospect(limit, run, p, observables, sweep, costs.each) if limit else None,
+                prospect(limit, run, p.schedule, observables, sweep, costs.each) if limit else None,
             )
 
 
@@ -311,10 +311,10 @@ class RunCosts:
         """Time of an update, that of what follows it on average, and the error of the former."""
         return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
 
-    def seconds(self, parameters: Parameters, sweep: int) -> float:
+    def seconds(self, schedule: Schedule, sweep: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""
-        remaining = parameters.updates - sweep
-        sampled = parameters.updates - max(sweep, parameters.thermalize)
+        remaining = schedule.updates - sweep
+        sampled = schedule.updates - max(sweep, schedule.thermalize)
         return remaining * self.update_seconds + sampled * (
             self.measure_seconds + self.write_seconds
         )

@@ -85,7 +85,7 @@ class RunRequest:
             customs = AddedMeasurements(user_defined(stored.lattice, self.observables))
             named = replace(stored, measure=values.get("measure", stored.measure))
             values["measure"] = customs.beside(named.measure)
-        return stored.continued(values, f"The run {run.path}", updates_there(run, stored))
+        return stored.continued(values, f"The run {run.path}", updates_there(run, stored.format))
 
     def checked(self) -> Parameters:
         """Return the parameters of the run; refuse a run that cannot be begun."""

@@ -261,7 +261,7 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     minutes, memory = 0.0, 0
     for member in members:
         p, cost = member.parameters, costs[_kind((member,))]
-        seconds = math.inf if p.algorithm.labels else cost.seconds(p, member.sweep())
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p.schedule, member.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * file_sizes(p)[0])
     minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
@@ -272,7 +272,7 @@ def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecas
     names, first = [member.name for member in batch], batch[0]
     if cost is None:
         return BatchForecast(names, 0, 0.0)
-    seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
+    seconds = cost.seconds(first.parameters.schedule, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
 
 
