@@ -237,7 +237,9 @@ def generate_together(
             raise GaugeError(words)
         if unfinished:
             p = unfinished[0].parameters
-            devices, reason = p.algorithm.fastest_devices(devices, p)
+            devices.compute(p.strict)
+            kind = p.lattice, p.group, p.precision
+            devices, reason = p.algorithm.fastest_devices(devices, *kind)
             if reason:
                 console.print(reason, soft_wrap=True)
         return _Generation(runs, unfinished, e, devices, stop, console, on_update).carry_out()
