@@ -109,7 +109,7 @@ def generate(
         If an observable or `on_update` raises an exception. The run can be continued.
     """
     values = named_values(parameters, {"output": output, **options})
-    return generate_together([values], progress, observables, on_update)[0]
+    return generate_together([RunRequest(values, tuple(observables))], progress, on_update)[0]
 
 
 @with_fields(Parameters, Execution, options=run_options)
@@ -154,17 +154,19 @@ def generate_chains(
         See `gauge_mc.generate`.
     """
     values = named_values(parameters, {"output": output, **options})
-    return generate_together(chain_values(values, chains), progress)
+    return generate_together(requests_of(values, chains), progress)
 
 
-def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, object]]:
-    """Return the values of `Parameters` and `Execution` for each of several chains."""
+def requests_of(values: Mapping[str, object], chains: int | None = None) -> list[RunRequest]:
+    """Return the request for a run, or for each of several chains."""
+    if chains is None:
+        return [RunRequest(values)]
     if not 1 <= chains <= MAX_CHAINS:
         raise UsageError(f"chains must lie between 1 and {MAX_CHAINS}, not {chains}.")
     base = RunRequest(values).run.path
     start = str(values.get("start", defaults.START))
     check_starts(start, chains)
-    cards = []
+    requests = []
     for number in range(chains):
         run = Run(Path(f"{base}_chain{number + 1}"))
         card = {**values, "output": str(run.path)}
@@ -173,8 +175,8 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
             card["seed"] = first + number
         if "start" in values:
             card["start"] = start_of_chain(start, number)
-        cards.append(card)
-    return cards
+        requests.append(RunRequest(card))
+    return requests
 
 
 MEMORY_SHARE = 0.8
@@ -182,17 +184,12 @@ MEMORY_SHARE = 0.8
 
 
 def generate_together(
-    cards: Sequence[Mapping[str, object]],
-    progress: bool = False,
-    observables: Iterable[ObservableLike] = (),
-    on_update: OnUpdate | None = None,
+    requests: Sequence[RunRequest], progress: bool = False, on_update: OnUpdate | None = None
 ) -> list[RunResult]:
     """Begin or continue runs, in batches of those that can be updated together.
 
     All processes carry out the same steps. Only the root locks runs, and writes files and output.
     """
-    customs = tuple(observables)
-    requests = [RunRequest(values, customs) for values in cards]
     e, several, processes = requests[0].execution, len(requests) > 1, find_processes()
     if several and processes.size > 1:
         raise UsageError(
