@@ -28,7 +28,7 @@ from gauge_mc.run.disk import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
-from gauge_mc.run.open_run import OpenRun
+from gauge_mc.run.open_run import OpenRun, RunTables
 from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.request import compile_kernels
 from gauge_mc.run.state import StopReason
@@ -152,8 +152,10 @@ class Sampler:
 
     Parameters
     ----------
-    runs : sequence of OpenRun
-        The runs, which have the same observables.
+    chosen : mapping of Measurement to Observable
+        The observables, which all runs have.
+    tables : sequence of RunTables
+        The tables of every run.
     batch : Batch
         Their chains, which are updated together.
     devices : DeviceGroup
@@ -168,13 +170,18 @@ class Sampler:
     """
 
     def __init__(
-        self, runs: Sequence[OpenRun], batch: Batch, devices: DeviceGroup, times: Times
+        self,
+        chosen: dict[Measurement, Observable],
+        tables: Sequence[RunTables],
+        batch: Batch,
+        devices: DeviceGroup,
+        times: Times,
     ) -> None:
-        self._runs, self._batch, self._devices, self._times = runs, batch, devices, times
-        self.observables = runs[0].observables | UpdateRecords.of(batch)
+        self._tables, self._batch, self._devices, self._times = tables, batch, devices, times
+        self.observables = chosen | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
-        metadata = [run.parameters.provenance for run in runs]
+        metadata = [chain.parameters.provenance for chain in batch.chains]
         for observable in self.observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
@@ -183,7 +190,7 @@ class Sampler:
             item: observable.recorder(batch.field, metadata)
             for item, observable in self.observables.items()
         }
-        for item, observable in runs[0].observables.items():
+        for item, observable in chosen.items():
             warm_up, recorder = observable.warm_up, self._recorders[item]
             if warm_up is not observable:
                 recorder = warm_up.recorder(batch.field, metadata)
@@ -227,9 +234,8 @@ class Sampler:
             for item, sweeps in self._begun.items():
                 by_run = self._recorders[item].fetch()
                 if self._devices.root and sweeps:
-                    for run, records in zip(self._runs, by_run, strict=True):
-                        add = partial(run.tables.add, item, tuple(sweeps), records)
-                        self._fetched.append(add)
+                    for tables, records in zip(self._tables, by_run, strict=True):
+                        self._fetched.append(partial(tables.add, item, tuple(sweeps), records))
                 sweeps.clear()
 
     def _add_records(self, tables: int) -> None:
@@ -339,7 +345,9 @@ class Session:
         for run, chain in zip(self._runs, self.batch.chains, strict=True):
             run.chain = chain
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        self._sampler = Sampler(self._runs, self.batch, self._devices, self.times)
+        tables = [run.tables for run in self._runs]
+        common = self._runs[0].observables, tables, self.batch, self._devices, self.times
+        self._sampler = Sampler(*common)
         # The kernels that write configurations, and those of the progress display, are loaded here.
         # Their compilation is not to enter the rates of the session either.
         if self._schedule.keeps_configs:
