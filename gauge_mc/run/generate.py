@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
@@ -355,33 +355,28 @@ class _Generation:
 
     def _show_averages(self, table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
-        runs, first, paths = self.runs, self.runs[0].parameters, [x.directory for x in self.runs]
-        recorded = first.recorded
-        if len(runs) == 1 and table:
-            try:
-                averages: RenderableType = averages_table(paths, recorded)
-            except GaugeError as error:
-                averages = Text(str(error), style="red")
-            self._log_cautions(paths, averages)
-            count = counted(len(paths[0].configs()), "configuration")
+        first, paths = self.runs[0].parameters, [x.directory for x in self.runs]
+        alone, others = len(paths) == 1, (x.parameters for x in self.runs[1:])
+        if not all(replace(p, seed=first.seed, start=first.start) == first for p in others):
+            return
+        try:
+            averages = averages_table(paths, first.recorded)
+        except GaugeError as error:
+            if not (alone and table):
+                raise
+            averages = AveragesSummary(Text(str(error), style="red"))
+        for run in paths if table else ():
+            RunLog(run.path).caution(*averages.cautions)
+        count = counted(sum(len(run.configs()) for run in paths), "configuration")
+        if alone and table:
             configs = count if first.schedule.keeps_configs else "no configurations"
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
-        elif len(runs) == 1:
-            self.console.print(averages_table(paths, recorded))
-        elif all(replace(x.parameters, seed=first.seed, start=first.start) == first for x in runs):
-            every = counted(sum(len(run.configs()) for run in paths), "configuration")
-            files = f"files   {paths[0].path} ... {paths[-1].path} ({every})"
-            averages = averages_table(paths, recorded)
-            if table:
-                self._log_cautions(paths, averages)
+        elif alone:
+            self.console.print(averages)
+        else:
+            files = f"files   {paths[0].path} ... {paths[-1].path} ({count})"
             self.console.print(averages, files, sep="\n", soft_wrap=True)
-
-    def _log_cautions(self, runs: Sequence[Run], averages: RenderableType) -> None:
-        """Log cautions about the averages over the runs."""
-        cautions = averages.cautions if isinstance(averages, AveragesSummary) else ()
-        for run in runs:
-            RunLog(run.path).caution(*cautions)
 
     def _batches(self) -> Iterator[list[OpenRun]]:
         """Yield runs that can be updated together and that fit into the memory of the device."""
