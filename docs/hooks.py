@@ -68,7 +68,6 @@ from gauge_mc.plots.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.averages import Average
-from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters, known_options
 from gauge_mc.run.settings import Execution
@@ -551,7 +550,7 @@ def scan_folder() -> str:
 def header_of(observable: type[Observable]) -> dict[str, str]:
     """Return the header of the table that a default run makes of an observable."""
     parameters = Parameters()
-    return {**observable.for_lattice(parameters.lattice).header, **provenance(parameters)}
+    return {**observable.for_lattice(parameters.lattice).header, **parameters.provenance}
 
 
 @part

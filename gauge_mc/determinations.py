@@ -209,7 +209,7 @@ class RunStudy:
         values = {**self.values, "output": str(self.path), "configs": configs, **limit}
         before, start = saved_updates(Run(self.path)), self.done
         p = RunRequest(values).parameters()
-        with show_progress(p, Clock(before), console) as progress:
+        with show_progress(p.updates, Clock(before), console) as progress:
             result = generate(values, progress=False, on_update=progress)
         if not (gained := self.done - start):
             return result.stopped, math.nan

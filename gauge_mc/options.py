@@ -208,7 +208,11 @@ class Option(Number):
                 )
             return words_in_any_case(value, self.choices, self.separator)
         if not isinstance(value, bool):
-            self._check_number(value)
+            finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)
+            bounded = self.least <= value <= self.most
+            if not finite or not bounded or (self.inside and value in (self.least, self.most)):
+                text = f"{value:g}" if isinstance(value, float) else quoted(value)
+                raise UsageError(f"{self.called} is {text}; {self.wanted}.")
         return value
 
     def numbers(self, text: str | tuple[N, ...], read: Callable[[str], N]) -> tuple[N, ...]:
@@ -236,15 +240,8 @@ class Option(Number):
                 "between them."
             ) from None
         for x in values:
-            self._check_number(x)
+            self.checked(x)
         return values
-
-    def _check_number(self, value: float) -> None:
-        finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)
-        bounded = self.least <= value <= self.most
-        if not finite or not bounded or (self.inside and value in (self.least, self.most)):
-            text = f"{value:g}" if isinstance(value, float) else quoted(value)
-            raise UsageError(f"{self.called} is {text}; {self.wanted}.")
 
     @property
     def _kind_in_words(self) -> str:

@@ -13,6 +13,7 @@ from gauge_mc.analysis.timeseries import MIN_TAUS
 from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.generate import generate_together
+from gauge_mc.run.request import RunRequest
 
 TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 
@@ -54,8 +55,8 @@ def call(*words):
 
 def make_run(path: Path, **values):
     """Carry out a tiny run."""
-    request = {**TINY, "threads": 1, "quiet": True, "output": str(path), **values}
-    generate_together([request])
+    values = {**TINY, "threads": 1, "quiet": True, "output": str(path), **values}
+    generate_together([RunRequest(values)])
     return path
 
 

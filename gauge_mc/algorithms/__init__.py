@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
@@ -29,6 +29,7 @@ from gauge_mc.updates.terms import ACTION_TERMS
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.lattice import Lattice
 
 Records = Sequence[tuple[Value, ...]]
 """A record for every replica; empty if the algorithm has none."""
@@ -120,15 +121,17 @@ class Algorithm(Configurable, ABC):
         """Descriptions of the quarks in the weight, for figures; none if there are no quarks."""
         return []
 
-    def fastest_devices(self, devices: DeviceGroup, parameters: Any) -> tuple[DeviceGroup, str]:
+    def fastest_devices(
+        self, devices: DeviceGroup, lattice: Lattice, group: str, precision: str
+    ) -> tuple[DeviceGroup, str]:
         """Return those of some devices on which a run is fastest, and why if not all.
 
         Parameters
         ----------
         devices : DeviceGroup
             The devices.
-        parameters : Parameters
-            Parameters of the run.
+        lattice, group, precision : Lattice, str, str
+            Those of the links.
         """
         return devices, ""
 

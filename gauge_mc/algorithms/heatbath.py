@@ -88,7 +88,7 @@ class Heatbath(Algorithm):
     ) -> Update:
         """Return the update; see `Algorithm.prepare`."""
         heat = heatbath_sweep(field, couplings, randoms, version)
-        reflect = overrelaxation_sweep(field, couplings, version)
+        reflect = overrelaxation_sweep(field, [coupling.action for coupling in couplings], version)
         heatbaths, overrelax = self.draws, self.values[OVERRELAX.name]
 
         def update() -> Records:
@@ -114,7 +114,7 @@ class Heatbath(Algorithm):
             random.step += times
 
         yield TimedSweep(HEATBATH.name, sweep, heat.registers, visits_links=True, draws=True)
-        reflect = overrelaxation_sweep(field, [coupling])
+        reflect = overrelaxation_sweep(field, [coupling.action])
         yield TimedSweep(OVERRELAXATION.name, reflect, reflect.registers, visits_links=True)
 
 

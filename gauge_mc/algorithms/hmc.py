@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -59,6 +59,7 @@ from gauge_mc.updates.terms import (
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.lattice import Lattice
 
 SIZE = 1e-3
 """Size of the kicks and drifts that are timed, after which links are still thermal."""
@@ -433,11 +434,13 @@ class HybridMonteCarlo(Algorithm):
         exact = any(kind.needs_double for kind in self._acting)
         return PRECISION if exact else super().usual_precision
 
-    def fastest_devices(self, devices: DeviceGroup, parameters: Any) -> tuple[DeviceGroup, str]:
+    def fastest_devices(
+        self, devices: DeviceGroup, lattice: Lattice, group: str, precision: str
+    ) -> tuple[DeviceGroup, str]:
         """Return the devices on which the terms of the action are fastest; see the base class."""
         reasons = []
         for kind in self._acting:
-            devices, reason = kind.fastest_devices(devices, parameters)
+            devices, reason = kind.fastest_devices(devices, lattice, group, precision)
             reasons += [reason] if reason else []
         return devices, " ".join(reasons)
 

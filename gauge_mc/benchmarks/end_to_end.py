@@ -38,7 +38,6 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import NO_MEASUREMENT
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
-from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import Session
 
 WARM_UP = 20
@@ -283,8 +282,7 @@ class _EndToEndTimer:
         with ExitStack() as locks:
             opened = []
             for run, parameters in runs:
-                request = RunRequest({"output": str(run.path)})
-                opened.append(OpenRun(request, parameters, locks.enter_context(run.locked())))
+                opened.append(OpenRun(run, parameters, locks.enter_context(run.locked())))
                 run.write(parameters, [])
             never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
             Session(opened, self._devices, never, report).carry_out()

@@ -21,7 +21,8 @@ def child() -> None:
 
 def _generate() -> int:
     from gauge_mc.errors import INTERRUPTED
-    from gauge_mc.run.generate import generate_together
+    from gauge_mc.run.generate import generate_together, requests_of
 
-    results = generate_together(json.load(sys.stdin))
+    requests = [x for values in json.load(sys.stdin) for x in requests_of(values)]
+    results = generate_together(requests)
     return INTERRUPTED if any(result.stopped for result in results) else 0

@@ -59,7 +59,7 @@ def generate(
     gauge-mc generate --group su3 --beta 6.0 --lattice 16x16x16x32 --measure plaquette,flow:20
     """
     from gauge_mc.console import Console
-    from gauge_mc.run.generate import chain_values, generate_together
+    from gauge_mc.run.generate import generate_together, requests_of
 
     stated = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = stated.pop("json"), stated.pop("dry_run")
@@ -79,8 +79,7 @@ def generate(
             raise GaugeError(needs.shortage)
         return
     with alone_on_stdout(as_json):
-        requests = [values] if number is None else chain_values(values, number)
-        results = generate_together(requests, progress=True)
+        results = generate_together(requests_of(values, number), progress=True)
     stopped = next((result.stopped for result in results if result.stopped), None)
     first = results[0]
     if as_json and first.root:

@@ -77,7 +77,7 @@ def status(
     else:
         run = Run(or_newest)
         report = run_status(run, json, tau_exp)
-        shown = averages_table([run], run.read()[0], tau_exp)
+        shown = averages_table([run], run.read()[0].recorded, tau_exp)
     if json:
         print_document("status", report)
         return

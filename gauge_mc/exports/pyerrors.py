@@ -24,8 +24,7 @@ from gauge_mc.files.table import TableData
 from gauge_mc.libraries import load
 from gauge_mc.observables import OF_TABLE, Observable, TimeSeries, observable_of_table
 from gauge_mc.registry import in_words
-from gauge_mc.run.chain import version
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, version
 
 MARK_BYTES = 1000
 """Number of bytes in which a file of observables says what it is."""

@@ -22,8 +22,7 @@ from gauge_mc.files.table import TableData
 from gauge_mc.libraries import load
 from gauge_mc.observables import OBSERVABLES, OF_TABLE, observable_of_table
 from gauge_mc.registry import in_words
-from gauge_mc.run.chain import version
-from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.parameters import TEMPERING, Parameters, version
 from gauge_mc.updates.chain_steps import COLUMNS as OF_EXCHANGES
 
 

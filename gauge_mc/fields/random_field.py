@@ -135,8 +135,8 @@ class Random:
         return replace(self, field=field, states=states)
 
     def __repr__(self) -> str:
-        level = f" at luxury {self.level}" if self.generator.levels else ""
-        return f"<Random {self.generator.name}{level}, seed {self.seed}, step {self.step}>"
+        generator = self.generator.at(self.level)
+        return f"<Random {generator}, seed {self.seed}, step {self.step}>"
 
     @cached_property
     def choice(self) -> Choice:

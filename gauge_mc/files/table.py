@@ -278,7 +278,7 @@ class Table:
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._size, self._begun, self._columns = layout.content.size, False, list(columns)
-        self._stated = _last_maker(layout.header, layout.lines)
+        self._stated = _last_maker(layout.lines, layout.header.get("version", UNKNOWN))
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write."""
@@ -329,7 +329,7 @@ class Table:
     def truncate(self, after: int, expected: int) -> None:
         """Remove all rows after a sweep, so that they can be written again."""
         layout = _TableLayout.of(self.path)
-        rows = layout.rows
+        rows = (layout.lines[place] for place in layout.places)
         intact = sum(1 for _ in itertools.takewhile(lambda row: _sweep(row) <= after, rows))
         if intact != expected:
             raise errors.GaugeError(
@@ -338,7 +338,7 @@ class Table:
             )
         begin = layout.places[intact - 1] + 1 if intact else 0
         dropped = sum(len(line) + 1 for line in layout.lines[begin:])
-        self._stated = _last_maker(layout.header, layout.lines[:begin])
+        self._stated = _last_maker(layout.lines[:begin], layout.header.get("version", UNKNOWN))
         if dropped:
             with self._writing():
                 self._begin()
@@ -480,7 +480,9 @@ def _read_table(path: str | Path, text: Collection[str]) -> TableData:
         content = TableContent(len(data), hashlib.sha256(data).hexdigest())
         return TableData(table.header, table.columns, content=content)
     layout = _TableLayout.of(Path(path))
-    columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
+    rows = [layout.lines[place] for place in layout.places]
+    numbers = [layout.first + place for place in layout.places]
+    columns = _columns(path, layout.names, rows, numbers, text)
     return TableData(layout.header, columns, layout.origins, layout.content, layout.makers)
 
 
@@ -601,16 +603,6 @@ class _TableLayout:
     content: TableContent
     """The bytes of the file up to the end of the last complete line."""
 
-    @property
-    def rows(self) -> list[bytes]:
-        """Rows without their line ends."""
-        return [self.lines[place] for place in self.places]
-
-    @property
-    def numbers(self) -> list[int]:
-        """Number of the line of each row, counted from 1."""
-        return [self.first + place for place in self.places]
-
     @classmethod
     def of(cls, path: Path) -> _TableLayout:
         with _opened(path) as file:
@@ -638,12 +630,12 @@ class _TableLayout:
         return cls(header, names, body, places, origins, makers, first + 1, content)
 
 
-def _last_maker(header: Mapping[str, str], lines: Sequence[bytes]) -> str:
-    """Return the version that made the last rows, as lines or the header of a table state."""
+def _last_maker(lines: Sequence[bytes], first: str) -> str:
+    """Return the version that made the last rows, given the lines and that of the header."""
     for line in reversed(lines):
         if line.startswith(b"#") and (match := MAKER.fullmatch(line)) and match[1]:
             return match[1].decode(errors="replace")
-    return header.get("version", UNKNOWN)
+    return first
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:

@@ -54,6 +54,10 @@ class Generator(ABC):
         """Number of 32-bit words of state per site, from the C++ header."""
         return constants(source_folder() / self.header)["STATE_WORDS"]
 
+    def at(self, level: int) -> str:
+        """Return the name of the generator with its quality level, as text."""
+        return f"{self.name} at luxury {level}" if self.levels else self.name
+
     def choice(self, level: int | None = None) -> Choice:
         """Return the compile-time selection of this generator at a quality level."""
         if not self.levels:

@@ -22,13 +22,12 @@ from gauge_mc.options import Option
 from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.state import COMPLETE, STOPPED, RunState
-from gauge_mc.run.thermalisation import compared_starts, declared_columns
+from gauge_mc.run.thermalisation import columns_made_by, compared_starts
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
@@ -50,9 +49,9 @@ MOST_COMPARED = 6
 """Number of chains that are compared with those from other starts beside averages over all."""
 
 
-def run_averages(run: Run, parameters: Parameters) -> dict[str, timeseries.Estimate]:
+def run_averages(run: Run, recorded: Iterable[Measurement]) -> dict[str, timeseries.Estimate]:
     """Return the averages of the observables that a run has measured so far."""
-    return {name: average for name, average, *_ in _averages(_measured([run], parameters))}
+    return {name: average for name, average, *_ in _averages(_measured([run], recorded))}
 
 
 @documented
@@ -72,10 +71,10 @@ class Average(timeseries.Estimate):
 
 
 def averages_values(
-    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
+    runs: Sequence[Run], recorded: Iterable[Measurement], tau_exp: float | None = None
 ) -> dict[str, Average]:
     """Return the averages over chains by label, for JSON; see `averages_table`."""
-    averages = _averages(_measured(runs, parameters), tau_exp)
+    averages = _averages(_measured(runs, recorded), tau_exp)
     return {name: Average.of(average, every) for name, average, every, *_ in averages}
 
 
@@ -97,10 +96,10 @@ class AveragesSummary:
 
 
 def averages_table(
-    runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
+    runs: Sequence[Run], recorded: Iterable[Measurement], tau_exp: float | None = None
 ) -> AveragesSummary:
     """Return a table of the averages over chains with errors; tau_int is in updates."""
-    measured = list(_measured(runs, parameters))
+    measured = list(_measured(runs, recorded))
     averages = list(_averages(measured, tau_exp))
     if not averages:
         names = ", ".join(item.observable for item, *_ in measured)
@@ -140,9 +139,9 @@ MeasurementTables = tuple[Measurement, list[Path], list[TableData]]
 """A measurement with the files of its tables in all chains, and the tables."""
 
 
-def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[MeasurementTables]:
+def _measured(runs: Sequence[Run], recorded: Iterable[Measurement]) -> Iterator[MeasurementTables]:
     """Read the tables of everything that has been measured along the way."""
-    for item in parameters.recorded:
+    for item in recorded:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
         if paths:
             tables = [read_table(path) for path in paths]
@@ -159,7 +158,7 @@ def _slow_modes(
     Modes of a single measurement are left out, since nothing is known of their tau_int.
     """
     for item, _, tables in measured:
-        filled = [table for table in tables if len(table)]
+        filled = [table for table in tables if len(table.columns[SWEEP])]
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:
@@ -181,13 +180,13 @@ def _averages(
         if item.observable == TEMPERING or (len(sweeps) > 1 and sweeps[0] == sweeps[1]):
             continue
         tail = tau_exp and tau_exp / item.every
-        for column in declared_columns(tables[0], item.observable)[1].averaged:
+        for column in columns_made_by(item.observable, tables[0].columns).averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(s) for s in series):
                 average = timeseries.estimate(*(s for s in series if len(s)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
-                early = max(timeseries.transient_end(table[SWEEP], x) for table, x in both)
+                early = max(timeseries.transient_end(table.columns[SWEEP], x) for table, x in both)
                 grown = max(timeseries.growth(s, tail) for s in series)
                 yield column.average, average, item.every, early, grown
 
@@ -222,7 +221,7 @@ class RunReport(RunState):
             result.nj_per_link,
             result.energy_source or None,
             len(result.configs),
-            averages_values([Run(result.path)], p),
+            averages_values([Run(result.path)], p.recorded),
             state=STOPPED if result.stopped else COMPLETE,
             sweep=result.sweep,
             sweeps=p.updates,
@@ -251,20 +250,18 @@ class RunReports:
 
 
 def session_table(
-    clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: EnergyUse
+    clock: Clock, began: int, sweep: int, links: int, times: Mapping[str, float], energy: EnergyUse
 ) -> Table:
-    """Return the time, the rate and the energy of a session."""
+    """Return the time, the rate and the energy of a session, given the links of an update."""
     table = Table.grid(padding=(0, 2))
     elapsed = duration(time.monotonic() - clock.began)
-    table.add_row("time", f"{elapsed} for {counted(chain.sweep - began, 'update')}")
+    table.add_row("time", f"{elapsed} for {counted(sweep - began, 'update')}")
     table.add_row("", spent(times))
-    pace = clock.updates_per_second(chain.sweep) * clock.chains
+    pace = clock.updates_per_second(sweep) * clock.chains
     if pace:
-        rate = link_rate(pace * chain.parameters.links_per_update)
-        table.add_row("rate", f"{rate}, including measurements and files")
-    links = (chain.sweep - began) * chain.parameters.links_per_update * clock.chains
+        table.add_row("rate", f"{link_rate(pace * links)}, including measurements and files")
     if energy.joules is not None:
-        each = energy.nj_per_link(links)
+        each = energy.nj_per_link((sweep - began) * links * clock.chains)
         words = f", {each:.3g} nJ per link update" if each else ""
         table.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,29 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc import __version__, defaults
-from gauge_mc.actions import BETA_IS, Coupling, couplings
+from gauge_mc.actions import Coupling, couplings
 from gauge_mc.algorithms import Records, Tuning, Update
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import Devices
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import Value
-from gauge_mc.observables import OBSERVABLES, Observable, live_observables
+from gauge_mc.observables import live_observables
 from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
-from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS, check_starts
 from gauge_mc.updates.chain_steps import ReplicaExchange
 from gauge_mc.updates.monomials.gauge import check_action, gauge_actions
-
-SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
-"""Parameters that determine how a chain is sampled but do not change the chain itself."""
 
 
 class Chain:
@@ -102,7 +100,7 @@ class Chain:
         elif p.start == "cold":
             field = Field.cold(p.lattice, p.group, p.precision, devices)
         else:
-            check_start(p)
+            check_start(p.start, p.group, p.lattice)
             field = Field.load(p.start, p.precision, devices)
         return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
 
@@ -169,12 +167,14 @@ class Chain:
         GaugeError
             If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
+        parts = (self.field, self.random)
+        arrays = itertools.chain.from_iterable(part.packed_slices() for part in parts)
         if self.field.devices.root:
             facts = self.parameters.fixed(), measured, self.tuning.numbers, self.replica
             state = checkpoint.ChainState(self.sweep, self.random.step, *facts, self.ladder)
-            checkpoint.save(path, state, self._arrays())
+            checkpoint.save(path, state, arrays)
         else:
-            list(self._arrays())
+            list(arrays)
 
     def write(
         self,
@@ -203,28 +203,23 @@ class Chain:
         """
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
-        metadata = {**provenance(p), **origin}
+        metadata = {**p.provenance, **origin}
         writer.write(self.field, path, format or p.format, metadata, before)
 
-    def _arrays(self) -> Iterator[np.ndarray]:
-        yield from self.field.packed_slices()
-        yield from self.random.packed_slices()
 
-
-def check_start(parameters: Parameters) -> None:
-    """Check that the start file exists and has the group and lattice of the parameters."""
-    p = parameters
-    if p.start in STARTS:
+def check_start(start: str, group: str, lattice: Lattice) -> None:
+    """Check that the start file exists and has the group and lattice of a run."""
+    if start in STARTS:
         return
-    check_starts(p.start, 1)
-    if not Path(p.start).exists():
+    check_starts(start, 1)
+    if not Path(start).exists():
         choices = in_words((*STARTS, "an existing file"), "or")
-        raise UsageError(f"There is no start file {p.start}; choose {choices}.")
-    header = open_configuration(p.start).header
-    if (header.group, header.lattice) != (p.group, p.lattice):
+        raise UsageError(f"There is no start file {start}; choose {choices}.")
+    header = open_configuration(start).header
+    if (header.group, header.lattice) != (group, lattice):
         raise UsageError(
-            f"The start file {p.start} contains {header.group} on {header.lattice}, "
-            f"but the run is for {p.group} on {p.lattice}; choose another file or other parameters."
+            f"The start file {start} contains {header.group} on {header.lattice}, "
+            f"but the run is for {group} on {lattice}; choose another file or other parameters."
         )
 
 
@@ -241,34 +236,6 @@ def is_configuration(path: Path, parameters: Parameters, sweep: int) -> bool:
     if (header.group, header.lattice, header.precision) != (p.group, p.lattice, p.precision):
         return False
     return all(header.provenance.get(name, value) == value for name, value in origin.items())
-
-
-def version(observable: Observable | type[Observable] | None = None) -> str:
-    """Return the name and version of the program, for the headers of files.
-
-    That of the package that brings an observable follows if it is another one.
-    """
-    package = OBSERVABLES.package(getattr(observable, "name", ""))
-    return ", ".join(filter(None, (f"gauge-mc {__version__}", package)))
-
-
-def provenance(parameters: Parameters) -> dict[str, str]:
-    """Return the metadata that identify a chain, for the headers of the files it produces.
-
-    They do not depend on when, where or for how long the chain is run.
-    """
-    p = parameters
-    start = p.start if p.start in STARTS else Path(p.start).name
-    more = {"start": start, "version": version()}
-    values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
-    usual = {name for name, value in UNSTATED.items() if values[name] == value}
-    usual -= {*OF_SCANS} if p.tempering else set()
-    usual |= {option.name for option in p.action.options if option not in p.action.changed}
-    changed = {x.name for x in p.algorithm.changed}
-    usual |= {name for name in p.algorithm.later if name not in changed}
-    usual |= {p.algorithm.kind} if p.algorithm.name == defaults.ALGORITHM else set()
-    omitted = {*SAMPLING, *usual}
-    return {name: str(value) for name, value in values.items() if name not in omitted}
 
 
 DIFFERING = {"beta", "seed", "start", *(c.name for c in couplings())}

@@ -39,7 +39,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder, refuse_in_use
 from gauge_mc.run.log import LOG
-from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import NO_FORMAT, UNSTATED, Parameters, known_options
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -148,11 +149,9 @@ class Run:
         paths = [path for path in files if path.stem.isdecimal() and path.suffix in suffixes]
         return sorted((int(path.stem), path) for path in paths)
 
-    def own_configs(self, parameters: Parameters) -> dict[int, Path]:
+    def own_configs(self, format: str) -> dict[int, Path]:
         """Return the configuration files named and stored as the run does, by update, ascending."""
-        if not parameters.keeps_configs:
-            return {}
-        files, format = self.config_files(), parameters.format
+        files = self.config_files() if format != NO_FORMAT else ()
         return {number: path for number, path in files if path == self.config(number, format)}
 
     def exists(self) -> bool:
@@ -214,7 +213,7 @@ class Run:
         last = read_holder(self.lock)
         lock = locked_or_removed(self.lock, created)
         try:
-            lock.record(replace(lock.holder, sweep=last.sweep))
+            lock.record(sweep=last.sweep)
             # The directory itself may be named by a link, but its folders may not be links.
             root = self.path.resolve()
             remove_leftovers(root, _of_run)
@@ -242,6 +241,16 @@ class Run:
         """Refuse a path at which there is something else than a run."""
         content = {"lock", LOG, "run.toml", "configs", "checkpoint"}
         refuse_other_content(self.toml, content, self._has_work)
+
+    def refuse_leftovers(self, recorded: Iterable[Measurement]) -> None:
+        """Check that the directory of a run that begins contains no results."""
+        configs = self.configs()
+        if configs or any(self.table(item.observable).exists() for item in recorded):
+            advice = "--start from its last configuration and " if configs else ""
+            raise errors.GaugeError(
+                f"The run {self.path} contains results but no checkpoint; start a new run with "
+                f"{advice}another --output."
+            )
 
     def check_free(self) -> None:
         """Refuse what `locked` refuses, without making or locking anything."""

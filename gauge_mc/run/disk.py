@@ -35,7 +35,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, Schedule
 
 SPLIT = "let several devices share every configuration with --split"
 """Advice if the memory is too small for stored configurations."""
@@ -221,15 +221,20 @@ class DiskNeeds:
 
     @classmethod
     def of(
-        cls, run: Run, parameters: Parameters, observables: Observables, sweep: int
+        cls,
+        run: Run,
+        sizes: tuple[int, int],
+        schedule: Schedule,
+        observables: Observables,
+        sweep: int,
     ) -> DiskNeeds:
-        """Return the needs of a run after some updates."""
-        p, started = parameters, max(0, sweep - parameters.thermalize)
-        configs = p.configs - started // p.separation if p.keeps_configs else 0
-        sampled = p.updates - p.thermalize - started
+        """Return the needs of a run after some updates; for the sizes see `file_sizes`."""
+        started = max(0, sweep - schedule.thermalize)
+        configs = schedule.configs - started // schedule.separation if schedule.keeps_configs else 0
+        sampled = schedule.updates - schedule.thermalize - started
         rows = sum(sampled // item.every * row_bytes(o) for item, o in observables.items())
         checkpoints = 1 if run.checkpoint.exists() else 2
-        return cls(run, configs, config_bytes(p), checkpoint_bytes(p), rows, checkpoints)
+        return cls(run, configs, *sizes, rows, checkpoints)
 
     @property
     def bytes(self) -> int:
@@ -255,17 +260,13 @@ def row_bytes(observable: Observable) -> int:
     return max(1, observable.records) * (1 + len(columns)) * ROW_BYTES
 
 
-def config_bytes(parameters: Parameters) -> int:
-    """Return the size of a configuration file; 0 if the run keeps none."""
-    p = parameters
-    return stored_by(p.format, p.lattice, p.group, p.precision).nbytes if p.keeps_configs else 0
-
-
-def checkpoint_bytes(parameters: Parameters) -> int:
-    """Return the size of a checkpoint: links, and states of random numbers."""
-    p = parameters
+def file_sizes(p: Parameters) -> tuple[int, int]:
+    """Return the size of a configuration file, 0 if none is kept, and of a checkpoint in bytes."""
     links = p.lattice.links * GROUPS[p.group].reals * REAL_BYTES[p.precision]
-    return links + p.lattice.sites * GENERATORS[p.rng].state_words * WORD_BYTES
+    states = p.lattice.sites * GENERATORS[p.rng].state_words * WORD_BYTES
+    kept = p.schedule.keeps_configs
+    config = stored_by(p.format, p.lattice, p.group, p.precision).nbytes if kept else 0
+    return config, links + states
 
 
 def free_disk(path: Path) -> int:
@@ -321,12 +322,16 @@ class DiskGuard:
 
     @classmethod
     def of(
-        cls, runs: Sequence[Run], parameters: Parameters, observables: Observables, pending: int
+        cls,
+        runs: Sequence[Run],
+        sizes: tuple[int, int],
+        observables: Observables,
+        pending: int,
+        together: bool,
     ) -> DiskGuard:
         """Return the guard for runs of which at most `pending` measurements are not yet written."""
-        p, rows = parameters, pending * sum(row_bytes(o) for o in observables.values())
-        twice = len(runs) if p.tempering else 1
-        return cls(runs, config_bytes(p), twice * checkpoint_bytes(p), rows)
+        rows = pending * sum(row_bytes(o) for o in observables.values())
+        return cls(runs, sizes[0], (len(runs) if together else 1) * sizes[1], rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
         """Return why the runs must stop now, in a sentence, or None."""

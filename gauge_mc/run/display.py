@@ -17,10 +17,7 @@ from gauge_mc.progress import Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
-from gauge_mc.run.convert import warning_of
-from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import STARTS
 from gauge_mc.run.state import RUNNING, RunState
 
 AT_FIRST = "compiling or loading kernels ..."
@@ -93,40 +90,19 @@ class Clock:
         return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
 
 
-def opening(
-    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None, again: int
-) -> list[str]:
-    """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
-    p, state = parameters, "begins"
-    if session.sweep == p.updates:
-        state = f"is complete, {counted(p.updates, 'update')}"
-    elif session.sweep:
-        state = f"continues after update {session.sweep} of {p.updates}{made_again(again)}"
-    lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
-    return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
-
-
-def opening_cautions(parameters: Parameters, session: SessionRecord) -> list[str]:
-    """Return the cautions at the start of a session: generator, algorithm, and start."""
-    p = parameters
-    warning = warning_of(p.start) if p.start not in STARTS and not session.sweep else None
-    note = f"{p.start}: {warning}" if warning else ""
-    return [*filter(None, (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), note))]
-
-
 def describe(parameters: Parameters) -> str:
     """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
     p = parameters
     words = [p.group, f"beta = {p.beta:g} ({p.action.beta_is})"]
     words += [p.action.said] if p.action.tags(defaults.ACTION) else []
-    words += [str(p.lattice), *p.algorithm.labels, f"{p.precision} precision", p.generator]
-    return ", ".join(words)
+    words += [str(p.lattice), *p.algorithm.labels, f"{p.precision} precision"]
+    return ", ".join([*words, GENERATORS[p.rng].at(p.luxury)])
 
 
 @contextmanager
-def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
-    """Show the progress of a run."""
-    progress = Progress(console, parameters.updates, "updates", AT_FIRST)
+def show_progress(updates: int, clock: Clock, console: Console) -> Iterator[Report]:
+    """Show the progress of a run of a number of updates."""
+    progress = Progress(console, updates, "updates", AT_FIRST)
     with announced_compilation(console), progress:
         yield partial(_report, clock, progress)
 

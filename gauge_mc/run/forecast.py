@@ -29,14 +29,21 @@ from gauge_mc.observables import Observable, measure_repeatedly
 from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chain import Batch, Chain, provenance
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free
+from gauge_mc.run.disk import (
+    DiskNeeds,
+    disk_shortage,
+    file_sizes,
+    free_disk,
+    memory_beside,
+    of_free,
+)
 from gauge_mc.run.display import describe, link_rate
+from gauge_mc.run.functions import observables_of
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.open_run import OpenRun
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, Schedule
 from gauge_mc.run.request import RunRequest, compile_kernels
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
@@ -96,24 +103,24 @@ class Prospect:
 def prospect(
     seconds: float,
     run: Run,
-    parameters: Parameters,
+    schedule: Schedule,
     observables: Mapping[Measurement, Observable],
     sweep: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
     """Return how far a run comes."""
-    p, (update, rest, error) = parameters, costs
-    early, total, count = max(0, p.thermalize - sweep), update + rest, seconds / update
+    update, rest, error = costs
+    early, total, count = max(0, schedule.thermalize - sweep), update + rest, seconds / update
     if count > early:
         count = early + (seconds - early * update) / total
     last = sweep + int(count)
-    sampled = max(0, last - p.thermalize)
+    sampled = max(0, last - schedule.thermalize)
     return Prospect(
         seconds,
         int(count),
         None if error is None else count * error / total,
         last,
-        sampled // p.separation,
+        sampled // schedule.separation,
         [error for item in observables for error in _errors(run, item, sampled // item.every)],
     )
 
@@ -241,8 +248,8 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
         for item in p.recorded if sweep else ():
             read_table(run.table(item.observable))
         if not sweep:
-            OpenRun(request, p).refuse_leftovers()
-        observables = request.chosen(p)
+            run.refuse_leftovers(p.recorded)
+        observables = observables_of(p, request.observables, run.table)
         opened = open_device_group(*e.place, processes, e.share_gpus, lattice=p.lattice)
         with closing(opened) as devices:
             name = devices.name  # a collective operation of all processes
@@ -251,7 +258,7 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
                 return None
             remaining = p.updates - sweep
             sampled = (p.updates - max(sweep, p.thermalize)) / max(1, remaining)
-            disk = DiskNeeds.of(run, p, observables, sweep)
+            disk = DiskNeeds.of(run, file_sizes(p), p.schedule, observables, sweep)
             configs, size = disk.configurations_left, disk.config_bytes
             unthermalised = p.algorithm.labels and sweep < p.thermalize and p.start in STARTS
             limit = e.time_limit
@@ -274,11 +281,11 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
                 costs.update_seconds,
                 costs.measure_seconds * sampled,
                 costs.write_seconds * sampled,
-                costs.seconds(p, sweep),
+                costs.seconds(p.schedule, sweep),
                 disk_shortage([disk]),
                 costs.update_error,
                 RANDOM_LINKS if unthermalised else None,
-                prospect(limit, run, p, observables, sweep, costs.each) if limit else None,
+                prospect(limit, run, p.schedule, observables, sweep, costs.each) if limit else None,
             )
 
 
@@ -304,10 +311,10 @@ class RunCosts:
         """Time of an update, that of what follows it on average, and the error of the former."""
         return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
 
-    def seconds(self, parameters: Parameters, sweep: int) -> float:
+    def seconds(self, schedule: Schedule, sweep: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""
-        remaining = parameters.updates - sweep
-        sampled = parameters.updates - max(sweep, parameters.thermalize)
+        remaining = schedule.updates - sweep
+        sampled = schedule.updates - max(sweep, schedule.thermalize)
         return remaining * self.update_seconds + sampled * (
             self.measure_seconds + self.write_seconds
         )
@@ -333,7 +340,7 @@ def try_out(
     field = batch.field
     (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
-    metadata = [provenance(run) for run in runs]
+    metadata = [run.provenance for run in runs]
     for item, observable in observables.items():
         first, then = (each.recorder(field, metadata) for each in (observable.warm_up, observable))
         warming = partial(measure_repeatedly, first, devices)

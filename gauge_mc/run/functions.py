@@ -18,7 +18,6 @@ from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, table_name
 from gauge_mc.options import Option, check_options, merged, parse_options, within
 from gauge_mc.registry import in_words
-from gauge_mc.run.chain import provenance
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import smear_option, smearing_owners
@@ -160,47 +159,38 @@ def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
     return [(key or "value", number if integral else float(number))]
 
 
-@dataclasses.dataclass(frozen=True)
-class Catalogue:
-    """The observables that a run can measure: registered and user-defined ones."""
+def observables_of(
+    parameters: Parameters,
+    customs: Iterable[ObservableLike] = (),
+    table: Callable[[str], Path] | None = None,
+) -> dict[Measurement, Observable]:
+    """Return what a run measures, as in the tables that it has, whose paths `table` returns."""
+    named = {x.observable: y for x, y in user_defined(parameters.lattice, customs).items()}
+    observables = {}
+    for item in parameters.measure:
+        name = item.observable
+        if name not in named and name not in OBSERVABLES:
+            raise UsageError(
+                f"The run measures '{name}', an observable defined in Python; continue the run "
+                "from Python with the same observables."
+            )
+        observable = named.get(name) or observable_along(item, parameters)
+        observables[item] = observable.as_in(table(name)) if table else observable
+    return observables
 
-    own: dict[str, Observable]
-    """User-defined observables by name."""
-    measure: tuple[Measurement, ...]
-    """Measurements of the user-defined observables."""
 
-    def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
-        """Return the observables that a run measures."""
-        observables = {}
-        for item in parameters.measure:
-            name = item.observable
-            if name not in self.own and name not in OBSERVABLES:
-                raise UsageError(
-                    f"The run measures '{name}', an observable defined in Python; continue the run "
-                    "from Python with the same observables."
-                )
-            observables[item] = self.own.get(name) or observable_along(item, parameters)
-        return observables
-
-    def measured(self, parameters: Parameters) -> Parameters:
-        """Return the parameters with the measurements of the user-defined observables added."""
-        items = {item.observable: item for item in (*parameters.measure, *self.measure)}
-        return dataclasses.replace(parameters, measure=tuple(items[name] for name in sorted(items)))
-
-    @classmethod
-    def of(cls, lattice: Lattice, customs: Iterable[ObservableLike]) -> Catalogue:
-        """Return the catalogue with the given user-defined observables."""
-        observables: dict[str, Observable] = {}
-        measure = []
-        for item in customs:
-            custom, every = item if isinstance(item, tuple) else (item, 1)
-            observable = observable_of(custom, lattice)
-            name = observable.name
-            if table_name(name) in map(table_name, observables):
-                raise _two_named(name)
-            observables[name] = observable
-            measure.append(Measurement(name, every))
-        return cls(observables, tuple(measure))
+def user_defined(
+    lattice: Lattice, customs: Iterable[ObservableLike]
+) -> dict[Measurement, Observable]:
+    """Return the user-defined observables of a run by their measurement."""
+    observables: dict[Measurement, Observable] = {}
+    for item in customs:
+        custom, every = item if isinstance(item, tuple) else (item, 1)
+        observable = observable_of(custom, lattice)
+        if table_name(observable.name) in {table_name(x.observable) for x in observables}:
+            raise _two_named(observable.name)
+        observables[Measurement(observable.name, every)] = observable
+    return observables
 
 
 def observable_along(item: Measurement, parameters: Parameters) -> Observable:
@@ -208,7 +198,7 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     kind, declared = OBSERVABLES[item.observable], options_of_observable(item.observable)
     options = parse_options(declared, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **options).for_group(parameters.group)
-    observable = observable.for_ensemble(provenance(parameters))
+    observable = observable.for_ensemble(parameters.provenance)
     if not observable.records:
         raise UsageError(
             f"measure: '{item}' depends on a stored configuration; measure it later, on stored "

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
@@ -28,20 +28,22 @@ from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quoting import counted
+from gauge_mc.random import GENERATORS
 from gauge_mc.run.averages import AveragesSummary, averages_table, session_table
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
+from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.disk import DiskNeeds, checkpoint_bytes, disk_shortage
-from gauge_mc.run.display import Clock, opening, opening_cautions, show_progress
+from gauge_mc.run.disk import DiskNeeds, disk_shortage, file_sizes
+from gauge_mc.run.display import Clock, describe, made_again, show_progress
 from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import OnUpdate, Session
-from gauge_mc.run.settings import Execution, check_starts, start_of_chain
+from gauge_mc.run.settings import STARTS, Execution, check_starts, start_of_chain
 from gauge_mc.run.state import Stop
 from gauge_mc.run.view import RunResult
 from gauge_mc.signatures import checks_types, with_fields
@@ -107,7 +109,7 @@ def generate(
         If an observable or `on_update` raises an exception. The run can be continued.
     """
     values = named_values(parameters, {"output": output, **options})
-    return generate_together([values], progress, observables, on_update)[0]
+    return generate_together([RunRequest(values, tuple(observables))], progress, on_update)[0]
 
 
 @with_fields(Parameters, Execution, options=run_options)
@@ -152,17 +154,19 @@ def generate_chains(
         See `gauge_mc.generate`.
     """
     values = named_values(parameters, {"output": output, **options})
-    return generate_together(chain_values(values, chains), progress)
+    return generate_together(requests_of(values, chains), progress)
 
 
-def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, object]]:
-    """Return the values of `Parameters` and `Execution` for each of several chains."""
+def requests_of(values: Mapping[str, object], chains: int | None = None) -> list[RunRequest]:
+    """Return the request for a run, or for each of several chains."""
+    if chains is None:
+        return [RunRequest(values)]
     if not 1 <= chains <= MAX_CHAINS:
         raise UsageError(f"chains must lie between 1 and {MAX_CHAINS}, not {chains}.")
     base = RunRequest(values).run.path
     start = str(values.get("start", defaults.START))
     check_starts(start, chains)
-    cards = []
+    requests = []
     for number in range(chains):
         run = Run(Path(f"{base}_chain{number + 1}"))
         card = {**values, "output": str(run.path)}
@@ -171,8 +175,8 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
             card["seed"] = first + number
         if "start" in values:
             card["start"] = start_of_chain(start, number)
-        cards.append(card)
-    return cards
+        requests.append(RunRequest(card))
+    return requests
 
 
 MEMORY_SHARE = 0.8
@@ -180,17 +184,12 @@ MEMORY_SHARE = 0.8
 
 
 def generate_together(
-    cards: Sequence[Mapping[str, object]],
-    progress: bool = False,
-    observables: Iterable[ObservableLike] = (),
-    on_update: OnUpdate | None = None,
+    requests: Sequence[RunRequest], progress: bool = False, on_update: OnUpdate | None = None
 ) -> list[RunResult]:
     """Begin or continue runs, in batches of those that can be updated together.
 
     All processes carry out the same steps. Only the root locks runs, and writes files and output.
     """
-    customs = tuple(observables)
-    requests = [RunRequest(values, customs) for values in cards]
     e, several, processes = requests[0].execution, len(requests) > 1, find_processes()
     if several and processes.size > 1:
         raise UsageError(
@@ -220,20 +219,27 @@ def generate_together(
             restore_common([request.run.checkpoint for request in requests])
         pairs = zip(requests, locks, strict=True)
         runs = [OpenRun.of(request, lock, devices) for request, lock in pairs]
-        unfinished = [run for run in runs if not run.complete]
-        if devices.root and (words := _disk_shortage(unfinished)):
+        unfinished = [
+            x
+            for x in runs
+            if not (x.resumed and x.measured and x.sweep >= x.parameters.schedule.updates)
+        ]
+        needs = (
+            DiskNeeds.of(
+                x.directory, file_sizes(x.parameters), x.parameters.schedule, x.observables, x.sweep
+            )
+            for x in unfinished
+        )
+        if devices.root and (words := disk_shortage(needs)):
             raise GaugeError(words)
         if unfinished:
             p = unfinished[0].parameters
-            devices, reason = p.algorithm.fastest_devices(devices, p)
+            devices.compute(p.strict)
+            kind = p.lattice, p.group, p.precision
+            devices, reason = p.algorithm.fastest_devices(devices, *kind)
             if reason:
                 console.print(reason, soft_wrap=True)
-        return _Generation(runs, devices, stop, console, on_update).carry_out(unfinished)
-
-
-def _disk_shortage(runs: Iterable[OpenRun]) -> str | None:
-    needs = (DiskNeeds.of(x.directory, x.parameters, x.observables, x.sweep) for x in runs)
-    return disk_shortage(needs)
+        return _Generation(runs, unfinished, e, devices, stop, console, on_update).carry_out()
 
 
 @dataclass(frozen=True)
@@ -241,41 +247,40 @@ class _Generation:
     """The generation of ensembles, with what is shown and recorded of it."""
 
     runs: Sequence[OpenRun]
+    unfinished: Sequence[OpenRun]
+    execution: Execution
     devices: DeviceGroup
     stop: Stop
     console: Console
     on_update: OnUpdate | None
 
-    @property
-    def execution(self) -> Execution:
-        """Execution options, which all requests share."""
-        return self.runs[0].request.execution
-
-    def carry_out(self, unfinished: Sequence[OpenRun]) -> list[RunResult]:
+    def carry_out(self) -> list[RunResult]:
         """Carry out one batch after the other."""
         runs, name = self.runs, self.devices.name  # a collective operation of all processes
-        results = {run.directory: self._result(run) for run in runs}
+        root = self.devices.root
+        results = {
+            x.directory: RunResult(x.directory.path, x.parameters, x.sweep, root=root) for x in runs
+        }
         table = None
-        for batch in _batches(unfinished, self.devices):
+        for batch in self._batches():
             session = SessionRecord.begin(batch[0].sweep, name)
-            self._announce(batch, session)
-            outcomes, table = self._generate(batch, session)
+            outcomes, table = self._generate(batch, session, self._announce(batch, session))
             results |= outcomes
             if len(runs) > 1:
                 self.console.print(table)
             if reason := outcomes[batch[0].directory].stopped:
-                for run in unfinished:
+                for run in self.unfinished:
                     if run not in batch and results[run.directory].sweep < run.parameters.updates:
                         results[run.directory] = replace(results[run.directory], stopped=reason)
                 break
-        if not unfinished and len(runs) == 1:
+        if not self.unfinished and len(runs) == 1:
             self._announce(runs, SessionRecord.begin(runs[0].sweep, name))
-        if self.devices.root:
-            self._show_averages(runs, table)
+        if root:
+            self._show_averages(table)
         return list(results.values())
 
     def _generate(
-        self, batch: Sequence[OpenRun], session: SessionRecord
+        self, batch: Sequence[OpenRun], session: SessionRecord, cautions: Sequence[str]
     ) -> tuple[dict[Run, RunResult], Table]:
         """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
@@ -292,11 +297,11 @@ class _Generation:
         threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
-            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
-            show_progress(p, clock, self.console) as report,
+            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.schedule.updates) as log,
+            show_progress(p.schedule.updates, clock, self.console) as report,
         ):
             for run_log in logs:
-                run_log.caution(*opening_cautions(p, session))
+                run_log.caution(*cautions)
             every = 60 * self.execution.checkpoint_every
             work = Session(batch, self.devices, self.stop, report, self.on_update, every, meter)
             reason = work.carry_out()
@@ -305,86 +310,91 @@ class _Generation:
         energy = meter.total()
         each, seconds = energy.share(len(batch)), time.monotonic() - clock.began
         record(replace(session, joules=each.joules, seconds=round(seconds / len(batch), 3)))
-        sweep = chains[0].sweep
-        ended = replace(
-            self._result(first),
-            sweep=sweep,
+        sweep, links = chains[0].sweep, p.links_per_update
+        ended = RunResult(
+            first.directory.path,
+            p,
+            sweep,
             stopped=reason,
+            root=self.devices.root,
             seconds=seconds,
-            links_per_s=clock.updates_per_second(sweep) * p.links_per_update,
+            links_per_s=clock.updates_per_second(sweep) * links,
             times=asdict(work.times),
             joules=each.joules,
-            nj_per_link=each.nj_per_link((sweep - first.sweep) * p.links_per_update),
+            nj_per_link=each.nj_per_link((sweep - first.sweep) * links),
             energy_source=each.source,
         )
         results = {
             x.directory: replace(ended, path=x.directory.path, parameters=x.parameters)
             for x in batch
         }
-        return results, session_table(clock, chains[0], first.sweep, asdict(work.times), energy)
+        return results, session_table(clock, first.sweep, sweep, links, ended.times, energy)
 
-    def _result(self, run: OpenRun) -> RunResult:
-        return RunResult(run.directory.path, run.parameters, run.sweep, root=self.devices.root)
-
-    def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> None:
-        """Say what is carried out."""
-        first, last = batch[0], batch[-1]
-        advice = self.execution.place.hint()
-        lines = opening(first.directory, first.parameters, session, advice, first.again)
+    def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> list[str]:
+        """Say what is carried out; return the cautions: generator, algorithm, and start."""
+        first, last, p, state = batch[0], batch[-1], batch[0].parameters, "begins"
+        updates = p.schedule.updates
+        if session.sweep == updates:
+            state = f"is complete, {counted(updates, 'update')}"
+        elif session.sweep:
+            again = made_again(first.again)
+            state = f"continues after update {session.sweep} of {updates}{again}"
+        warning = warning_of(p.start) if p.start not in STARTS and not session.sweep else None
+        note = f"{p.start}: {warning}" if warning else ""
+        notes = GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), note
+        cautions = [*filter(None, notes)]
+        lines = [f"{first.directory.path} {state}", f"{describe(p)}, on {session.device}"]
+        lines += filter(None, [self.execution.place.hint(), *cautions])
         if len(batch) > 1:
-            p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
+            backend = BACKENDS[self.devices.devices[0].backend]
             sizes = len(batch), p.lattice.sites, backend.busy_sites
             manner = "together" if p.algorithm.chains_at_once(*sizes) > 1 else "one after the other"
             lines.insert(1, f"... {last.directory.path}: {len(batch)} chains are updated {manner}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
+        return cautions
 
-    def _show_averages(self, runs: Sequence[OpenRun], table: Table | None) -> None:
+    def _show_averages(self, table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
-        first, paths = runs[0].parameters, [run.directory for run in runs]
-        if len(runs) == 1 and table:
-            try:
-                averages: RenderableType = averages_table(paths, first)
-            except GaugeError as error:
-                averages = Text(str(error), style="red")
-            self._log_cautions(paths, averages)
-            count = counted(len(paths[0].configs()), "configuration")
-            configs = count if first.keeps_configs else "no configurations"
+        first, paths = self.runs[0].parameters, [x.directory for x in self.runs]
+        alone, others = len(paths) == 1, (x.parameters for x in self.runs[1:])
+        if not all(replace(p, seed=first.seed, start=first.start) == first for p in others):
+            return
+        try:
+            averages = averages_table(paths, first.recorded)
+        except GaugeError as error:
+            if not (alone and table):
+                raise
+            averages = AveragesSummary(Text(str(error), style="red"))
+        for run in paths if table else ():
+            RunLog(run.path).caution(*averages.cautions)
+        count = counted(sum(len(run.configs()) for run in paths), "configuration")
+        if alone and table:
+            configs = count if first.schedule.keeps_configs else "no configurations"
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
-        elif len(runs) == 1:
-            self.console.print(averages_table(paths, first))
-        elif all(replace(x.parameters, seed=first.seed, start=first.start) == first for x in runs):
-            every = counted(sum(len(run.configs()) for run in paths), "configuration")
-            files = f"files   {paths[0].path} ... {paths[-1].path} ({every})"
-            averages = averages_table(paths, first)
-            if table:
-                self._log_cautions(paths, averages)
+        elif alone:
+            self.console.print(averages)
+        else:
+            files = f"files   {paths[0].path} ... {paths[-1].path} ({count})"
             self.console.print(averages, files, sep="\n", soft_wrap=True)
 
-    def _log_cautions(self, runs: Sequence[Run], averages: RenderableType) -> None:
-        """Log cautions about the averages over the runs."""
-        cautions = averages.cautions if isinstance(averages, AveragesSummary) else ()
-        for run in runs:
-            RunLog(run.path).caution(*cautions)
-
-
-def _batches(runs: Iterable[OpenRun], devices: DeviceGroup) -> Iterator[list[OpenRun]]:
-    """Yield runs that can be updated together and that fit into the memory of the device."""
-    groups: dict[tuple[object, ...], list[OpenRun]] = {}
-    for run in runs:
-        kind = (*shared_values(run.parameters), run.resumed, run.sweep, run.measured)
-        groups.setdefault(kind, []).append(run)
-    for group in groups.values():
-        free = MEMORY_SHARE * sum(device.free_bytes() for device in devices.devices)
-        size = checkpoint_bytes(group[0].parameters)
-        most = max(1, int(free // size))
-        if group[0].parameters.tempering:
-            if len(group) > most:
-                raise GaugeError(
-                    f"The {len(group)} runs on {group[0].parameters.lattice} that exchange their "
-                    f"couplings take {decimal(len(group) * size)}, and the device has room for "
-                    f"{most} of them; choose fewer couplings, or another device."
-                )
-            yield sorted(group, key=lambda x: x.parameters.beta)
-        else:
-            yield from (group[first : first + most] for first in range(0, len(group), most))
+    def _batches(self) -> Iterator[list[OpenRun]]:
+        """Yield runs that can be updated together and that fit into the memory of the device."""
+        groups: dict[tuple[object, ...], list[OpenRun]] = {}
+        for run in self.unfinished:
+            kind = (*shared_values(run.parameters), run.resumed, run.sweep, run.measured)
+            groups.setdefault(kind, []).append(run)
+        for group in groups.values():
+            free = MEMORY_SHARE * sum(device.free_bytes() for device in self.devices.devices)
+            _, size = file_sizes(group[0].parameters)
+            most = max(1, int(free // size))
+            if group[0].parameters.tempering:
+                if len(group) > most:
+                    raise GaugeError(
+                        f"The {len(group)} runs on {group[0].parameters.lattice} that exchange "
+                        f"their couplings take {decimal(len(group) * size)}, and the device has "
+                        f"room for {most} of them; choose fewer couplings, or another device."
+                    )
+                yield sorted(group, key=lambda x: x.parameters.beta)
+            else:
+                yield from (group[first : first + most] for first in range(0, len(group), most))

@@ -14,6 +14,7 @@ import struct
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.input import read_text
@@ -123,10 +124,10 @@ class RunLock:
                 f"({error.strerror}); choose an --output on another file system."
             ) from error
 
-    def record(self, holder: Holder) -> None:
+    def record(self, **progress: Any) -> None:
         """Write the holder and its progress to the lock file, for other processes."""
-        self.holder = holder
-        text = json.dumps(dataclasses.asdict(holder)).ljust(RECORD_BYTES - 1) + "\n"
+        self.holder = dataclasses.replace(self.holder, **progress)
+        text = json.dumps(dataclasses.asdict(self.holder)).ljust(RECORD_BYTES - 1) + "\n"
         try:
             os.pwrite(self._fd, text.encode(), 0)
         except OSError as error:

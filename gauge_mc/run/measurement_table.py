@@ -45,10 +45,9 @@ from gauge_mc.observables import (
     table_name,
 )
 from gauge_mc.quoting import counted
-from gauge_mc.run.chain import provenance, version
 from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences
+from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences, version
 from gauge_mc.run.regenerate import updates_to_measure
 from gauge_mc.storage.links import Header
 
@@ -167,7 +166,7 @@ def find_ensemble(
 def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ensemble:
     """Return files with configurations of a run, by update, as its ensemble."""
     p = parameters
-    metadata = {name: value for name, value in provenance(p).items() if name != "version"}
+    metadata = {name: value for name, value in p.provenance.items() if name != "version"}
     measured = tuple(item.observable for item in p.measure)
     return Ensemble(files, p.group, p.lattice, p.precision, metadata, run.path, measured)
 
@@ -382,7 +381,7 @@ def _locked(path: Path) -> Iterator[None]:
     lock_file = path.with_name(f".{path.name}.lock")
     lock = RunLock(lock_file)
     try:
-        lock.record(lock.holder)
+        lock.record()
         yield
     finally:
         lock_file.unlink(missing_ok=True)

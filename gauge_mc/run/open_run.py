@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,26 +17,57 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Table
 from gauge_mc.observables import Observable, Records, RecordsOfTables
-from gauge_mc.run.chain import Chain, is_configuration, provenance, version
+from gauge_mc.run.chain import Chain, is_configuration
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
+from gauge_mc.run.functions import ObservableLike, observables_of
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, version
 from gauge_mc.run.request import RunRequest
+
+
+class RunTables(dict[tuple[Measurement, str], Table]):
+    """Open tables by measurement and by the name of a secondary table; main ones have none."""
+
+    def add(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
+        """Append records to the tables of a measurement."""
+        table = self[item, ""]
+        if isinstance(records, np.ndarray):
+            numbers = np.repeat(sweeps, records.shape[1]).tolist()
+            table.append_numbers(numbers, records.reshape(-1, records.shape[-1]))
+            return
+        secondary = {name: each for (of, name), each in self.items() if of == item and name}
+        for sweep, rows in zip(sweeps, records, strict=True):
+            if isinstance(rows, RecordsOfTables):
+                for name, beside in secondary.items():
+                    beside.append([(sweep, *row) for row in rows.secondary[name]])
+            table.append([(sweep, *row) for row in rows])
+
+    def sync(self) -> None:
+        """Wait until the rows are on disk."""
+        for table in self.values():
+            table.sync()
+
+    def seal(self) -> None:
+        """Seal the tables."""
+        for table in self.values():
+            table.seal()
+        self.clear()
 
 
 @dataclass(eq=False)
 class OpenRun:
     """A run that is carried out. Only the root process locks it and writes."""
 
-    request: RunRequest
-    """The request to begin or to continue it."""
+    directory: Run
+    """The run directory."""
     parameters: Parameters
     """Parameters of the run, as in run.toml."""
     lock: RunLock | None = None
     """Run lock; None if this process is not the root."""
+    customs: tuple[ObservableLike, ...] = ()
+    """User-defined observables."""
     sweep: int = 0
     """Number of updates that were done when the run was opened."""
     resumed: bool = False
@@ -45,43 +76,32 @@ class OpenRun:
     """Whether everything that is due after the last update has been written."""
     again: int = 0
     """Number of later updates, at least, that a process had done before it was killed."""
-    directory: Run = field(init=False)
-    """The run directory."""
     chain: Chain = field(init=False)
     """The chain, once a session has begun or resumed it."""
-    tables: dict[tuple[Measurement, str], Table] = field(default_factory=dict, init=False)
-    """Open tables by measurement and by the name of a secondary table; main ones have none."""
-
-    def __post_init__(self) -> None:
-        self.directory = self.request.run
+    tables: RunTables = field(default_factory=RunTables, init=False)
+    """The tables, once a session has opened them."""
 
     @classmethod
     def of(cls, request: RunRequest, lock: RunLock | None, devices: DeviceGroup) -> OpenRun:
         """Open a run that the root process has locked; all processes call this."""
-        state: Any = _locked_state(request, lock) if lock else None
-        parameters, *progress = devices.processes.broadcast(state)
-        return cls(request, parameters, lock, *progress)
+        run = request.run
+        progress: Any = None
+        if lock:
+            parameters = request.parameters()
+            state = read_state(run.checkpoint) if run.checkpoint.exists() else None
+            sweep, measured = (state.sweep, state.measured) if state else (0, True)
+            again = max(0, lock.holder.sweep - sweep)
+            lock.record(sweep=sweep)
+            if state:
+                run.shorten(parameters, sweep)
+            progress = parameters, (sweep, state is not None, measured, again)
+        parameters, numbers = devices.processes.broadcast(progress)
+        return cls(run, parameters, lock, request.observables, *numbers)
 
     @cached_property
     def observables(self) -> dict[Measurement, Observable]:
         """What the run measures, as in the tables that it has."""
-        return self.request.chosen(self.parameters)
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is nothing left to do."""
-        return self.resumed and self.measured and self.sweep >= self.parameters.updates
-
-    def refuse_leftovers(self) -> None:
-        """Check that the directory of a run that begins contains no results."""
-        run = self.directory
-        tables = [run.table(item.observable) for item in self.parameters.recorded]
-        if run.configs() or any(table.exists() for table in tables):
-            advice = "--start from its last configuration and " if run.configs() else ""
-            raise GaugeError(
-                f"The run {run.path} contains results but no checkpoint; start a new run with "
-                f"{advice}another --output."
-            )
+        return observables_of(self.parameters, self.customs, self.directory.table)
 
     def open_tables(
         self, files: ExitStack, observables: Mapping[Measurement, Observable], last: int
@@ -89,7 +109,7 @@ class OpenRun:
         """Open the tables, and remove rows and configurations later than the checkpoint."""
         run, parameters = self.directory, self.parameters
         for item, observable in observables.items():
-            metadata = provenance(parameters)
+            metadata = parameters.provenance
             observable = observable.for_ensemble(metadata)
             header = {**observable.header, **metadata, "version": version(observable)}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
@@ -109,52 +129,12 @@ class OpenRun:
                 self._refuse_stranger(sweep, path)
                 path.unlink()
 
-    def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
-        """Append records to a table."""
-        table = self.tables[item, ""]
-        if isinstance(records, np.ndarray):
-            numbers = np.repeat(sweeps, records.shape[1]).tolist()
-            table.append_numbers(numbers, records.reshape(-1, records.shape[-1]))
-            return
-        secondary = {name: each for (of, name), each in self.tables.items() if of == item and name}
-        for sweep, rows in zip(sweeps, records, strict=True):
-            if isinstance(rows, RecordsOfTables):
-                for name, beside in secondary.items():
-                    beside.append([(sweep, *row) for row in rows.secondary[name]])
-            table.append([(sweep, *row) for row in rows])
-
     def write_configuration(self, writer: BackgroundWriter) -> None:
         """Write the links after the last update, when the rows of the tables are on disk."""
         path = self.directory.config(self.chain.sweep, self.parameters.format)
-        self.chain.write(path, writer, before=self.sync)
-        self.record()
-
-    def save(self, measured: bool) -> None:
-        """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
-        self.sync()
-        self.chain.save(self.directory.checkpoint, measured)
-
-    def log_checkpoint(self, seconds: float) -> None:
-        """Log that a checkpoint is on disk, and how long it took in seconds."""
+        self.chain.write(path, writer, before=self.tables.sync)
         if self.lock:
-            log = RunLog(self.directory.path)
-            log.add(CHECKPOINT, sweep=self.chain.sweep, seconds=round(seconds, 3))
-
-    def sync(self) -> None:
-        """Wait until the rows of the tables are on disk."""
-        for table in self.tables.values():
-            table.sync()
-
-    def seal(self) -> None:
-        """Seal the tables."""
-        for table in self.tables.values():
-            table.seal()
-        self.tables.clear()
-
-    def record(self, **progress: Any) -> None:
-        """Record the progress in the lock file, where other processes can read it."""
-        if lock := self.lock:
-            lock.record(replace(lock.holder, sweep=self.chain.sweep, **progress))
+            self.lock.record(sweep=self.chain.sweep)
 
     def _refuse_stranger(self, sweep: int, path: Path) -> None:
         """Check that a configuration later than the checkpoint is one that the run writes again."""
@@ -167,15 +147,3 @@ class OpenRun:
                 f"{path} is later than the checkpoint and does not seem to be a configuration of "
                 "this run, which would replace it; move it to another folder."
             )
-
-
-def _locked_state(request: RunRequest, lock: RunLock) -> tuple[Parameters, int, bool, bool, int]:
-    """Return the parameters of a run that has been locked, and how far it is; see `OpenRun`."""
-    run, parameters = request.run, request.parameters()
-    state = read_state(run.checkpoint) if run.checkpoint.exists() else None
-    sweep, measured = (state.sweep, state.measured) if state else (0, True)
-    again = max(0, lock.holder.sweep - sweep)
-    lock.record(replace(lock.holder, sweep=sweep))
-    if state:
-        run.shorten(parameters, sweep)
-    return parameters, sweep, state is not None, measured, again

@@ -8,18 +8,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gauge_mc import defaults
-from gauge_mc.actions import ACTIONS, BETA, Action, Coupling, couplings
+from gauge_mc import __version__, defaults
+from gauge_mc.actions import ACTIONS, BETA, BETA_IS, Action, Coupling, couplings
 from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES, observable_of_loops
+from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops
 from gauge_mc.option_items import Configurable
 from gauge_mc.options import Option, flag_of, merged
 from gauge_mc.quoting import counted
@@ -98,22 +99,9 @@ def meaning_of_beta() -> str:
     return f"Coupling, which is {'; '.join([usual, *rest])}."
 
 
-@documented
 @dataclass(frozen=True)
-class Parameters:
-    """All parameters that determine the numbers of a run.
-
-    Updates are counted from the start, thermalisation included.
-
-    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
-    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
-    The number of configurations determines the length of a run even if none are written.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
+class Physics:
+    """What the configurations of a run are drawn from, and how."""
 
     lattice: Lattice = setting(
         Lattice.parse(defaults.LATTICE),
@@ -195,6 +183,12 @@ class Parameters:
         **INTERVAL,
         tag="every",
     )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a run does after which update."""
+
     thermalize: int = setting(
         defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
@@ -223,6 +217,55 @@ class Parameters:
         choices=(*writable_formats(), NO_FORMAT),
     )
 
+    @property
+    def updates(self) -> int:
+        """Number of updates in the whole run, thermalisation included."""
+        return self.thermalize + self.configs * self.separation
+
+    @property
+    def keeps_configs(self) -> bool:
+        """Whether the run writes configuration files."""
+        return self.format != NO_FORMAT
+
+    def keeps(self, sweep: int) -> bool:
+        """Return whether a configuration is written after a number of updates."""
+        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
+
+    def check_observables(self, custom: Container[str] = ()) -> None:
+        """Check that every observable is registered or in the given collection.
+
+        Parameters
+        ----------
+        custom : container of str
+            Names of user-defined observables.
+
+        Raises
+        ------
+        UsageError
+            If an observable is unknown.
+        """
+        for item in self.measure:
+            if item.observable not in custom:
+                OBSERVABLES.check(item.observable, "measure")
+
+
+@documented
+@dataclass(frozen=True)
+class Parameters(Schedule, Physics):
+    """All parameters that determine the numbers of a run.
+
+    Updates are counted from the start, thermalisation included.
+
+    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
+    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
+    The number of configurations determines the length of a run even if none are written.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
     if TYPE_CHECKING:  # what fields have in Python differs from what they are given
 
         def __init__(self, **values: Unpack[ParameterKeywords]) -> None: ...
@@ -233,10 +276,10 @@ class Parameters:
         words = {name: getattr(self, name) for name in fields}
         for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
-        if usual:
-            object.__setattr__(self, "measure", self._usual_measurements())
-        elif isinstance(self.measure, AddedMeasurements):
-            object.__setattr__(self, "measure", self.measure.beside(self._usual_measurements()))
+        added = AddedMeasurements() if usual else self.measure
+        if isinstance(added, AddedMeasurements):
+            measure = added.beside(usual_measurements(self.action, self.strict))
+            object.__setattr__(self, "measure", measure)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
@@ -280,13 +323,6 @@ class Parameters:
                 raise UnknownNameError(f"format: There is no format '{self.format}'{close}")
             check_writable(self.format, self.group, self.precision)
 
-    def _usual_measurements(self) -> tuple[Measurement, ...]:
-        """Return the default measurements, with those that the value of the action needs."""
-        names = {name for loop in self.action.loops if (name := observable_of_loops(loop))}
-        if self.strict:
-            names = {name for name in names if OBSERVABLES[name].strict}
-        return tuple(map(Measurement, sorted({*defaults.MEASURE, *names})))
-
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
         """Return parameters from command-line options or the keys of a run card.
@@ -306,32 +342,28 @@ class Parameters:
         return parameters
 
     @classmethod
-    def from_run(cls, values: Mapping[str, object]) -> Parameters:
+    def from_run(cls, values: Mapping[str, object], before: Parameters | None = None) -> Parameters:
         """Return parameters from values that may name user-defined observables, as in run.toml.
+
+        Options of the action and of the algorithm join these. Values that are not given are those
+        of `before`.
 
         Raises
         ------
         UsageError
             If a value has the wrong type or is invalid.
         """
-        return cls(**_read(values))
-
-    def check_observables(self, custom: Container[str] = ()) -> None:
-        """Check that every observable is registered or in the given collection.
-
-        Parameters
-        ----------
-        custom : container of str
-            Names of user-defined observables.
-
-        Raises
-        ------
-        UsageError
-            If an observable is unknown.
-        """
-        for item in self.measure:
-            if item.observable not in custom:
-                OBSERVABLES.check(item.observable, "measure")
+        read = converted(cls, values)
+        actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
+        usual = (before.action, before.algorithm) if before else (actions, algorithms)
+        registries: tuple[Mapping[str, Configurable], ...] = (ACTIONS, ALGORITHMS)
+        declared = (couplings(), algorithm_options())
+        for configurable, registry, options in zip(usual, registries, declared, strict=True):
+            kind = configurable.kind
+            stated = {option: values[option.name] for option in options if option.name in values}
+            if stated or kind in read:
+                read[kind] = _configured(configurable, read.get(kind), stated, registry)
+        return replace(before, **read) if before else cls(**read)
 
     def __repr__(self) -> str:
         usual = Parameters(group=self.group).values()
@@ -400,7 +432,7 @@ class Parameters:
             If a parameter other than `configs` would change, `configs` would be lower than what is
             there, or a value has the wrong type or is invalid.
         """
-        parameters = dataclasses.replace(self, **_read(values, self))
+        parameters = self.from_run(values, self)
         mine, theirs = self.fixed(), parameters.fixed()
         if words := differences({**mine, **theirs}, mine, theirs):
             raise UsageError(f"{whose} has {words}; choose another --output.")
@@ -412,10 +444,34 @@ class Parameters:
             )
         return parameters
 
-    @property
+    @cached_property
     def coupling(self) -> Coupling:
         """The couplings and the action."""
         return Coupling(self.beta, self.action)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The part of the parameters that says what is done after which update."""
+        fields = dataclasses.fields(Schedule)
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields})
+
+    @cached_property
+    def provenance(self) -> Mapping[str, str]:
+        """The metadata that identify the chain, for the headers of the files it produces.
+
+        They do not depend on when, where or for how long the chain is run.
+        """
+        start = self.start if self.start in STARTS else Path(self.start).name
+        more = {"start": start, "version": version()}
+        values = self.values() | {BETA_IS: self.action.beta_is} | self.coupling.metadata | more
+        usual = {name for name, value in UNSTATED.items() if values[name] == value}
+        usual -= {*OF_SCANS} if self.tempering else set()
+        usual |= {x.name for x in self.action.options if x not in self.action.changed}
+        changed = {x.name for x in self.algorithm.changed}
+        usual |= {name for name in self.algorithm.later if name not in changed}
+        usual |= {self.algorithm.kind} if self.algorithm.name == defaults.ALGORITHM else set()
+        omitted = {*usual, *(field.name for field in dataclasses.fields(Schedule))}
+        return {name: str(value) for name, value in values.items() if name not in omitted}
 
     @property
     def recorded(self) -> tuple[Measurement, ...]:
@@ -424,26 +480,6 @@ class Parameters:
         if self.tempering:
             records.append(Measurement(TEMPERING, self.exchange_every))
         return (*self.measure, *records)
-
-    @property
-    def updates(self) -> int:
-        """Number of updates in the whole run, thermalisation included."""
-        return self.thermalize + self.configs * self.separation
-
-    @property
-    def keeps_configs(self) -> bool:
-        """Whether the run writes configuration files."""
-        return self.format != NO_FORMAT
-
-    def keeps(self, sweep: int) -> bool:
-        """Return whether a configuration is written after a number of updates."""
-        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
-
-    @property
-    def generator(self) -> str:
-        """Random number generator with its quality level, as text."""
-        levels = GENERATORS[self.rng].levels
-        return f"{self.rng} at luxury {self.luxury}" if levels else self.rng
 
     @property
     def links_per_update(self) -> int:
@@ -491,6 +527,13 @@ UNNAMED = ("lattice", "group", "beta", "chain_version")
 contained if they differ from their defaults."""
 
 
+def usual_measurements(action: Action, strict: bool) -> Iterator[Measurement]:
+    """Yield the default measurements, with those that the value of the action needs."""
+    loops = [name for shape in action.loops if (name := observable_of_loops(shape))]
+    needed = [name for name in loops if not strict or OBSERVABLES[name].strict]
+    return map(Measurement, (*defaults.MEASURE, *needed))
+
+
 def differences(
     names: Iterable[str], first: Mapping[str, object], second: Mapping[str, object]
 ) -> str:
@@ -502,28 +545,18 @@ def differences(
     )
 
 
+def version(observable: Observable | type[Observable] | None = None) -> str:
+    """Return the name and version of the program, for the headers of files.
+
+    That of the package that brings an observable follows if it is another one.
+    """
+    package = OBSERVABLES.package(getattr(observable, "name", ""))
+    return ", ".join(filter(None, (f"gauge-mc {__version__}", package)))
+
+
 def run_options() -> tuple[Option, ...]:
     """Return the options of all actions and algorithms, which parameters of a run may have."""
     return *couplings(), *algorithm_options()
-
-
-def _read(values: Mapping[str, object], before: Parameters | None = None) -> dict[str, Any]:
-    """Return the parameters that values give, with their types.
-
-    Options of the action and of the algorithm join these.
-    """
-    read = converted(Parameters, values)
-    actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
-    usual = (before.action, before.algorithm) if before else (actions, algorithms)
-    registries: tuple[Mapping[str, Configurable], ...] = (ACTIONS, ALGORITHMS)
-    declared = (couplings(), algorithm_options())
-    for configurable, registry, options in zip(usual, registries, declared, strict=True):
-        stated = {option: values[option.name] for option in options if option.name in values}
-        if stated or configurable.kind in read:
-            read[configurable.kind] = _configured(
-                configurable, read.get(configurable.kind), stated, registry
-            )
-    return read
 
 
 def _configured(

@@ -83,7 +83,7 @@ class StoredChain:
                 f"The run {run.path} has drawn other random numbers than this version draws in "
                 f"{state.sweep} updates; use the version that made it."
             )
-        configs = run.own_configs(p).items()
+        configs = run.own_configs(p.format).items()
         chain = cls(run, p, state, {})
         return replace(chain, files={n: path for n, path in configs if n in chain.due})
 

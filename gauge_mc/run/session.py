@@ -22,13 +22,14 @@ from gauge_mc.errors import ChainError, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
-from gauge_mc.run.chain import Batch, Chain, provenance
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.disk import DiskGuard, memory_beside
+from gauge_mc.run.disk import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.functions import FunctionObservable
+from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
-from gauge_mc.run.open_run import OpenRun
-from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.open_run import OpenRun, RunTables
+from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.request import compile_kernels
 from gauge_mc.run.state import StopReason
 from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
@@ -151,8 +152,10 @@ class Sampler:
 
     Parameters
     ----------
-    runs : sequence of OpenRun
-        The runs, which have the same observables.
+    chosen : mapping of Measurement to Observable
+        The observables, which all runs have.
+    tables : sequence of RunTables
+        The tables of every run.
     batch : Batch
         Their chains, which are updated together.
     devices : DeviceGroup
@@ -167,13 +170,18 @@ class Sampler:
     """
 
     def __init__(
-        self, runs: Sequence[OpenRun], batch: Batch, devices: DeviceGroup, times: Times
+        self,
+        chosen: dict[Measurement, Observable],
+        tables: Sequence[RunTables],
+        batch: Batch,
+        devices: DeviceGroup,
+        times: Times,
     ) -> None:
-        self._runs, self._batch, self._devices, self._times = runs, batch, devices, times
-        self.observables = runs[0].observables | UpdateRecords.of(batch)
+        self._tables, self._batch, self._devices, self._times = tables, batch, devices, times
+        self.observables = chosen | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
-        metadata = [provenance(run.parameters) for run in runs]
+        metadata = [chain.parameters.provenance for chain in batch.chains]
         for observable in self.observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
@@ -182,7 +190,7 @@ class Sampler:
             item: observable.recorder(batch.field, metadata)
             for item, observable in self.observables.items()
         }
-        for item, observable in runs[0].observables.items():
+        for item, observable in chosen.items():
             warm_up, recorder = observable.warm_up, self._recorders[item]
             if warm_up is not observable:
                 recorder = warm_up.recorder(batch.field, metadata)
@@ -226,9 +234,8 @@ class Sampler:
             for item, sweeps in self._begun.items():
                 by_run = self._recorders[item].fetch()
                 if self._devices.root and sweeps:
-                    for run, records in zip(self._runs, by_run, strict=True):
-                        add = partial(run.add_records, item, tuple(sweeps), records)
-                        self._fetched.append(add)
+                    for tables, records in zip(self._tables, by_run, strict=True):
+                        self._fetched.append(partial(tables.add, item, tuple(sweeps), records))
                 sweeps.clear()
 
     def _add_records(self, tables: int) -> None:
@@ -308,17 +315,13 @@ class Session:
         energy: EnergyMeter | None = None,
     ) -> None:
         self._runs, self._devices, self._stop, self._report = runs, devices, stop, report
+        self._schedule = runs[0].parameters.schedule  # that of the others is the same
         self._on_update, self._checkpoint_every, self._energy = on_update, checkpoint_every, energy
         self.times, self._writer = Times(), BackgroundWriter()
         self._full_disk: str | None = None
         self._stopped_by_user = False
         self._update_time = self._last_write = self._save_time = self._last_save = 0.0
         self._recorded_at = self._looked_at = self._live_from = -math.inf
-
-    @property
-    def _parameters(self) -> Parameters:
-        """Parameters of the first run; the others differ only in couplings and seed."""
-        return self._runs[0].parameters
 
     def carry_out(self) -> str | None:
         """Carry out what remains of the runs; return the reason if the session stops before."""
@@ -342,11 +345,13 @@ class Session:
         for run, chain in zip(self._runs, self.batch.chains, strict=True):
             run.chain = chain
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        self._sampler = Sampler(self._runs, self.batch, self._devices, self.times)
+        tables = [run.tables for run in self._runs]
+        common = self._runs[0].observables, tables, self.batch, self._devices, self.times
+        self._sampler = Sampler(*common)
         # The kernels that write configurations, and those of the progress display, are loaded here.
         # Their compilation is not to enter the rates of the session either.
-        if self._parameters.keeps_configs:
-            prepare_writing(self.batch.field.replicas[0], self._parameters.format)
+        if self._schedule.keeps_configs:
+            prepare_writing(self.batch.field.replicas[0], self._schedule.format)
         self.batch.chains[0].live()
         self._began = self._saved_at = self._regular_at = time.monotonic()
         self._saved = (self.batch.sweep, self._measured) if self._resuming else None
@@ -356,7 +361,8 @@ class Session:
             self.save()
         observables = self._sampler.observables
         places = [run.directory for run in self._runs]
-        self._guard = DiskGuard.of(places, self._parameters, observables, PENDING)
+        sizes, together = file_sizes(self._runs[0].parameters), bool(self.batch.tempering)
+        self._guard = DiskGuard.of(places, sizes, observables, PENDING, together)
         if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
             for run in self._runs:
@@ -365,17 +371,17 @@ class Session:
 
     def _update(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop."""
-        batch, parameters = self.batch, self._parameters
+        batch, updates = self.batch, self._schedule.updates
         processes = self._devices.processes
         if not self._measured:
             self._sample()
-        while batch.sweep < parameters.updates:
+        while batch.sweep < updates:
             reasons = processes.allgather(self._reason())
             if reason := next((reason for reason in reasons if reason), None):
                 return reason
             self._advance()
             regular, due = processes.broadcast(self._due())
-            if due and batch.sweep < parameters.updates:
+            if due and batch.sweep < updates:
                 self.save(regular)
         return None
 
@@ -389,7 +395,7 @@ class Session:
         now, least = time.monotonic(), self._last_save / SAVE_SHARE
         interval = max(self._regular_at - self._began, FIRST_SAVE, least)
         regular = now - self._regular_at >= min(interval, self._checkpoint_every)
-        beside = now - self._saved_at >= least and self._parameters.keeps(self.batch.sweep)
+        beside = now - self._saved_at >= least and self._schedule.keeps(self.batch.sweep)
         return regular, regular or beside
 
     def _reason(self) -> str | None:
@@ -406,7 +412,7 @@ class Session:
 
         Asking may take long on a network file system, so that it is not done after every update.
         """
-        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
+        due, now = self._schedule.keeps(self.batch.sweep + 1), time.monotonic()
         if due or now - self._looked_at >= RECORD_SECONDS:
             self._looked_at = now
             self._full_disk = self._guard.shortage(self._writer.unwritten, due)
@@ -417,8 +423,8 @@ class Session:
         began, count, devices = time.monotonic(), len(self._runs), self._devices
         exists = self._runs[0].directory.checkpoint.exists()
         self._resuming = resumed = devices.processes.broadcast(exists)
-        observables = self._runs[0].observables.values()
-        compile_kernels(self._parameters, observables, devices, resumed, count > 1)
+        first = self._runs[0]
+        compile_kernels(first.parameters, first.observables.values(), devices, resumed, count > 1)
         if resumed:
             states: list[ChainState] = []
             self.batch = Batch(self._resumed(states), count)
@@ -426,7 +432,7 @@ class Session:
             self._save_time = time.monotonic() - began
             return
         for run in self._runs if devices.root else ():
-            run.refuse_leftovers()
+            run.directory.refuse_leftovers(run.parameters.recorded)
         begun = (Chain.begin(run.parameters, devices) for run in self._runs)
         self.batch, self._measured = Batch(begun, count), True
 
@@ -470,7 +476,7 @@ class Session:
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, sweep, began = self._parameters, self.batch.sweep, time.monotonic()
+        p, sweep, began = self._schedule, self.batch.sweep, time.monotonic()
         with self._saving_on_failure():
             self._sampler.begin(sweep - p.thermalize)
         self.times.measure += time.monotonic() - began
@@ -506,15 +512,17 @@ class Session:
         with self._writing():
             self._writer.flush()
             # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
-            together = self._runs if self._saved and self._parameters.tempering else ()
+            together = self._runs if self._saved and self.batch.tempering else ()
             with replaced_together([run.directory.checkpoint for run in together]):
                 for run in self._runs:
-                    run.save(self._measured)
+                    run.tables.sync()
+                    run.chain.save(run.directory.checkpoint, self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._last_save = self._saved_at - began
         self._save_time = max(self._save_time, self._last_save)
-        for run in self._runs if regular else ():
-            run.log_checkpoint(self._last_save)
+        sweep, seconds = self.batch.sweep, round(self._last_save, 3)
+        for run in self._runs if regular and self._devices.root else ():
+            RunLog(run.directory.path).add(CHECKPOINT, sweep=sweep, seconds=seconds)
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.
@@ -525,7 +533,7 @@ class Session:
         with self._writing():
             self._writer.flush()
         for run in self._runs:
-            run.seal()
+            run.tables.seal()
         self.save()
         self._record_progress()
 
@@ -565,12 +573,14 @@ class Session:
         joules = self._energy.read() if self._energy else None
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._runs), 3) if processes.size == 1 else None
+        live: list[dict[str, str]] = [{}] * len(self._runs)
         if processes.size == 1 and now >= self._live_from:
             self._devices.synchronize()
             began = time.monotonic()
-            for run in self._runs:
-                run.record(physics=run.chain.live())
+            live = [{"physics": chain.live()} for chain in self.batch.chains]
             ended = time.monotonic()
             self._live_from = ended + (ended - began) / LIVE_SHARE
-        for run in self._runs:
-            run.record(rate=rate, times=times, joules=joules)
+        progress = {"sweep": self.batch.sweep, "rate": rate, "times": times, "joules": joules}
+        for run, physics in zip(self._runs, live, strict=True):
+            if run.lock:
+                run.lock.record(**progress, **physics)

@@ -155,9 +155,9 @@ def saved_updates(run: Run) -> int:
     return saved_progress(run)[0]
 
 
-def updates_there(run: Run, parameters: Parameters) -> int:
+def updates_there(run: Run, format: str) -> int:
     """Return the number of updates of a run by its checkpoint and its configurations."""
-    return max(saved_updates(run), *run.own_configs(parameters), 0)
+    return max(saved_updates(run), *run.own_configs(format), 0)
 
 
 def state_of(

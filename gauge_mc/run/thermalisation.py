@@ -66,11 +66,16 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
                 yield name, updates, values
 
 
-def declared_columns(table: TableData, name: str = "") -> tuple[str, TableColumns]:
-    """Return the name of what made a table, if it is not given, and its declared columns."""
-    name = name or table.header.get("observable", "").replace("_", "-")
+def declared_columns(table: TableData) -> tuple[str, TableColumns]:
+    """Return the name of what made a table, and its declared columns."""
+    name = table.header.get("observable", "").replace("_", "-")
+    return name, columns_made_by(name, table)
+
+
+def columns_made_by(name: str, names: Iterable[str]) -> TableColumns:
+    """Return the declared columns of what makes a table, given the names of those there."""
     maker = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return name, maker.columns if maker else TableColumns.of_function(name or "value", table)
+    return maker.columns if maker else TableColumns.of_function(name or "value", names)
 
 
 def _columns(table: TableData, columns: TableColumns, every: bool) -> list[str]:

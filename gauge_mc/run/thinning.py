@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import lcm
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
-from gauge_mc.run.parameters import NO_FORMAT, Parameters
+from gauge_mc.run.parameters import NO_FORMAT, Schedule
 from gauge_mc.run.regenerate import Regeneration, StoredChain
 from gauge_mc.signatures import checks_types
 
@@ -54,19 +54,19 @@ class Rule:
 class RemovedConfigurations:
     """The configurations of a run that were removed on purpose."""
 
-    parameters: Parameters
-    """Parameters of the run."""
+    schedule: Schedule
+    """Schedule of the run."""
     rules: tuple[Rule, ...] = ()
     """Rules of all thinnings so far."""
 
     @classmethod
-    def of(cls, run: Run, parameters: Parameters) -> RemovedConfigurations:
+    def of(cls, run: Run, schedule: Schedule) -> RemovedConfigurations:
         """Read the record of a run; it has none unless it was thinned."""
-        return cls(parameters, read_rules(run, parameters.updates, parameters.separation - 1))
+        return cls(schedule, read_rules(run, schedule.updates, schedule.separation - 1))
 
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
-        number, rest = divmod(sweep - self.parameters.thermalize, self.parameters.separation)
+        number, rest = divmod(sweep - self.schedule.thermalize, self.schedule.separation)
         removed = (sweep <= rule.sweep and number % rule.keep for rule in self.rules)
         return number > 0 and not rest and any(removed)
 
@@ -76,7 +76,7 @@ class RemovedConfigurations:
         They are ranges, so that neither their number nor what it takes to find them grows with the
         numbers that a file states.
         """
-        start, separation = self.parameters.thermalize, self.parameters.separation
+        start, separation = self.schedule.thermalize, self.schedule.separation
         total = end = max(0, (sweep - start) // separation)
         ranges, step = [], 1
         for rule in (*sorted(self.rules, key=lambda rule: -rule.sweep), None):
@@ -123,11 +123,11 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
     return rules
 
 
-def removed_from(run: Run, parameters: Parameters) -> int:
+def removed_from(run: Run, schedule: Schedule) -> int:
     """Return how many configurations were removed on purpose and are not there."""
-    removed, p = RemovedConfigurations.of(run, parameters), parameters
+    removed = RemovedConfigurations.of(run, schedule)
     last = max((rule.sweep for rule in removed.rules), default=0)
-    due = max(0, (last - p.thermalize) // p.separation)
+    due = max(0, (last - schedule.thermalize) // schedule.separation)
     present = sum(number in removed for number in run.configs())
     return due - sum(map(len, removed.kept(last))) - present
 
@@ -232,11 +232,11 @@ class _FileSelection:
                 f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}."
             )
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        removed = RemovedConfigurations.of(run, parameters)
+        removed = RemovedConfigurations.of(run, parameters.schedule)
         rule = Rule(keep, sweep, now(), __version__)
         recorded = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
-        new = removed if recorded else RemovedConfigurations(parameters, (*removed.rules, rule))
-        stored = run.own_configs(parameters).items()
+        new = removed if recorded else replace(removed, rules=(*removed.rules, rule))
+        stored = run.own_configs(parameters.format).items()
         configs = {number: path for number, path in stored if number <= sweep}
         files = {number: path for number, path in configs.items() if number in new}
         retained = tuple(number for number in configs if number not in new)

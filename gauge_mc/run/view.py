@@ -107,7 +107,7 @@ class RunView:
         """
         from gauge_mc.run.averages import run_averages
 
-        return SuggestingDict(run_averages(Run(self.path), self.parameters))
+        return SuggestingDict(run_averages(Run(self.path), self.parameters.recorded))
 
     @property
     def fits(self) -> FileMapping[str, SuggestingDict[Any]]:

@@ -22,7 +22,6 @@ from gauge_mc.errors import GaugeError, StoppedError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
-from gauge_mc.run.chain import provenance
 from gauge_mc.run.measure import default_table, measure
 from gauge_mc.run.measurement_table import refuse_place
 from gauge_mc.run.parameters import Parameters
@@ -214,7 +213,7 @@ class ScanAverages:
 
     def write(self) -> None:
         """Write the scan's table, which appears complete or not at all."""
-        metadata = provenance(self.scan.parameters)
+        metadata = self.scan.parameters.provenance
         fixed = self.scan.parameters.action.changed.keys() - {*self._options}
         varying = {*axes(), *self.scan.parameters.coupling.metadata} - {x.name for x in fixed}
         varying |= list_axes().keys() if self._differing else set()

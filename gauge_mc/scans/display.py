@@ -18,6 +18,7 @@ from gauge_mc.files.table import Value
 from gauge_mc.options import Option
 from gauge_mc.progress import LIVE_SECONDS, PLAIN_SECONDS, Progress, duration
 from gauge_mc.quoting import counted
+from gauge_mc.random import GENERATORS
 from gauge_mc.run.display import link_rate, made_again
 from gauge_mc.run.state import state_of
 from gauge_mc.scans.additions import ADDITIONS
@@ -258,10 +259,11 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
     words = [_values(x, sorted({value_at(n, x.name) for n in every})) for x in stated]
     p, verb = scan.parameters, "continues" if any(tally.sweeps.values()) else "begins"
     updates = f"{p.thermalize} + {p.configs * p.separation} updates per run"
+    generator = GENERATORS[p.rng].at(p.luxury)
     lines = [
         f"{scan.path} {verb}, {tally}{made_again(tally.again)}",
         f"{', '.join(words)} on {', '.join(lattices)}",
-        f"{p.group}, {p.precision} precision, {p.generator}, {updates}, {places(slots)}",
+        f"{p.group}, {p.precision} precision, {generator}, {updates}, {places(slots)}",
         *filter(None, [hint, *(addition.caution(p) for addition in ADDITIONS.values())]),
     ]
     return "\n".join(lines)

@@ -23,9 +23,9 @@ from gauge_mc.options import Option
 from gauge_mc.progress import duration
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import check_start, shared_values
-from gauge_mc.run.disk import DiskNeeds, config_bytes, free_disk, of_free
+from gauge_mc.run.disk import DiskNeeds, file_sizes, free_disk, of_free
 from gauge_mc.run.forecast import RunCosts, try_out
-from gauge_mc.run.functions import Catalogue
+from gauge_mc.run.functions import observables_of
 from gauge_mc.run.lock import is_locked
 from gauge_mc.run.settings import Execution
 from gauge_mc.scans.averages import check_skip
@@ -205,10 +205,10 @@ def _refusals(scan: Scan, remaining: Sequence[Member]) -> Iterator[str]:
     """Yield the reasons for which the scan or its runs would be refused."""
     if is_locked(scan.lock):
         yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
-    first = {(p.start, p.lattice): p for p in (member.parameters for member in reversed(remaining))}
-    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in remaining):
+    parameters = (member.parameters for member in remaining)
+    for start in dict.fromkeys((p.start, p.group, p.lattice) for p in parameters):
         try:
-            check_start(first[start])
+            check_start(*start)
         except GaugeError as error:
             yield str(error)
     for member in remaining:
@@ -236,7 +236,7 @@ def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunC
         opened = open_device_group(*slot.place, find_processes(), lattice=p.lattice)
         with closing(opened) as devices:
             runs = [member.parameters for member in batch]
-            observables = Catalogue.of(p.lattice, ()).chosen(p)
+            observables = observables_of(p)
             costs[_kind(batch)] = try_out(runs, observables, devices)
     return costs
 
@@ -261,9 +261,9 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     minutes, memory = 0.0, 0
     for member in members:
         p, cost = member.parameters, costs[_kind((member,))]
-        seconds = math.inf if p.algorithm.labels else cost.seconds(p, member.sweep())
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p.schedule, member.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
-        memory = max(memory, cost.device_bytes + IN_FLIGHT * config_bytes(p))
+        memory = max(memory, cost.device_bytes + IN_FLIGHT * file_sizes(p)[0])
     minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
     return math.ceil(min(minutes, LONGEST)), math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB
 
@@ -272,14 +272,14 @@ def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecas
     names, first = [member.name for member in batch], batch[0]
     if cost is None:
         return BatchForecast(names, 0, 0.0)
-    seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
+    seconds = cost.seconds(first.parameters.schedule, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
 
 
 def _disk_bytes(member: Member, tally: Tally) -> int:
     """Return the disk space that a run needs."""
-    observables = Catalogue.of(member.parameters.lattice, ()).chosen(member.parameters)
-    return DiskNeeds.of(member.run, member.parameters, observables, tally.sweeps[member.name]).bytes
+    p, sweep = member.parameters, tally.sweeps[member.name]
+    return DiskNeeds.of(member.run, file_sizes(p), p.schedule, observables_of(p), sweep).bytes
 
 
 def _point(

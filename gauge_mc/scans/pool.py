@@ -28,7 +28,7 @@ SET_PARENT_DEATH_SIGNAL = 1
 CHILD = (*PYTHON, "-c", "from gauge_mc.cli.child import child; child()")
 """Command that carries out runs together, whose values are a JSON list on standard input.
 
-The values are those of `generate_together`."""
+The values are those of a `RunRequest`."""
 
 LOOK_SECONDS = 1.0
 """Time in seconds between two looks at the parent, where the system sends no signal."""

@@ -159,7 +159,7 @@ class ScanRequest:
         new = not self.scan().exists()
         folders = self.scan().make()
         with closing(locked_or_removed(self.scan().lock, folders)) as lock:
-            lock.record(lock.holder)
+            lock.record()
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             scan = self.scan()
@@ -186,7 +186,7 @@ class ScanRequest:
         check_skip(self.skip, self.scan().parameters)
         unbegun = [member.parameters for member in self.scan().members() if not member.begun()]
         for parameters in {(x.lattice, x.algorithm): x for x in unbegun}.values():
-            check_start(parameters)
+            check_start(parameters.start, parameters.group, parameters.lattice)
             for item in parameters.measure:
                 observable_along(item, parameters)
 

@@ -281,7 +281,7 @@ class Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
         members = self.members() if "configs" in values else []
         updates = max(
-            (updates_there(member.run, member.parameters) for member in members), default=0
+            (updates_there(member.run, member.parameters.format) for member in members), default=0
         )
         shared = self.parameters.continued(values, f"The scan {self.path}", updates)
         return dataclasses.replace(self, parameters=shared)

@@ -71,13 +71,12 @@ _passed: set[str] = set()
 """Keys of what has passed in this process."""
 
 
-def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: Choice) -> None:
+def check_independence(field: Field, action: Action, kernel: Kernel, norms: Choice) -> None:
     """Check that links of an update set do not depend on each other, nor beyond the halo depth."""
-    slab, action = field.slabs[0], coupling.action
-    layout = slab.layout
+    slab, layout = field.slabs[0], field.slabs[0].layout
     most = slab.device.lanes(layout.precision)
     lattice = small_lattice(layout.lattice, action.halo_depth, most)
-    unit, choices = replace(coupling, beta=1.0), (*action.choices, norms)
+    unit, choices = Coupling(1.0, action), (*action.choices, norms)
     check_once(
         slab,
         [(kernel, choices), *((loops.kernel, ()) for loops in action.loops)],
@@ -363,8 +362,8 @@ class _ForceCheck:
         self._momenta = AlgebraField.like(self._links)
         self._coupling, self._choices = coupling, choices
         self._largest = LargestValues(self._links)
-        self._actions = couplings_in_memory(self._links, KICK, choices, [coupling])
         self._coefficients = coupling.coefficients(slab.group)
+        self._actions = couplings_in_memory(self._links, KICK, choices, [self._coefficients])
         self._random = np.random.default_rng(1)
         self._unit = 1 / math.sqrt(slab.group.algebra_components)
 

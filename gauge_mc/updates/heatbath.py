@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
@@ -79,22 +78,23 @@ def heatbath_sweep(
             raise UsageError(f"beta is {coupling.beta}; it must be positive and finite.")
         coupling.check_precision(field.group, field.precision)
     norms = norms_of(field.precision, version)
-    check_independence(field, couplings[0], OVERRELAXATION, norms)
     action, first, several = couplings[0].action, randoms[0], len(couplings) > 1
+    check_independence(field, action, OVERRELAXATION, norms)
     choices = (first.choice, MANY_REPLICAS if several else ONE_REPLICA, norms)
     states = tuple(state.address for state in first.states)
     seeds = tuple(random.seed for random in randoms)
-    key = (HEATBATH, norms, action, first.choice, seeds, states, tuple(couplings))
-    coefficients = couplings[0].coefficients(field.group)
+    coefficients = [coupling.coefficients(field.group) for coupling in couplings]
+    numbers = tuple(tuple(x.items()) for x in coefficients)
+    key = (HEATBATH, norms, action, first.choice, seeds, states, numbers)
     memory: tuple[Buffer, ...] = ()
     keys, actions = None, None
     if several:
         actions_memory = couplings_in_memory(
-            field, HEATBATH, (*action.choices, *choices), couplings
+            field, HEATBATH, (*action.choices, *choices), coefficients
         )
         memory = (keys_in_memory(field, randoms), actions_memory)
         keys, actions = (buffer.address for buffer in memory)
-    shared = {"action": coefficients, "keys": keys, "actions": actions}
+    shared = {"action": coefficients[0], "keys": keys, "actions": actions}
     values = [{"stream": first.stream(n), **shared} for n in range(len(field.slabs))]
     return sweep_of(field, HEATBATH, action, choices, values, key, memory)
 
@@ -124,26 +124,24 @@ def overrelax(
     UsageError
         If the action is unknown, or an option is invalid.
     """
-    overrelaxation_sweep(field, [Coupling.of(1.0, action, **options)])(sweeps)
+    overrelaxation_sweep(field, [Coupling.of(1.0, action, **options).action])(sweeps)
 
 
 def overrelaxation_sweep(
-    field: Field, couplings: Sequence[Coupling], version: int = defaults.CHAIN_VERSION
+    field: Field, actions: Sequence[Action], version: int = defaults.CHAIN_VERSION
 ) -> Sweep:
-    """Return the prepared overrelaxation sweep of all replicas of a field."""
+    """Return the prepared overrelaxation sweep of all replicas of a field, given their actions."""
     # beta multiplies all coefficients and does not affect a reflection.
-    relative = tuple(replace(c, beta=1.0) for c in couplings)
-    first = relative[0]
-    action, coefficients = first.action, first.coefficients(field.group)
-    norms = norms_of(field.precision, version)
-    check_independence(field, first, OVERRELAXATION, norms)
-    several = len(set(relative)) > 1
+    coefficients = [Coupling(1.0, action).coefficients(field.group) for action in actions]
+    action, norms = actions[0], norms_of(field.precision, version)
+    check_independence(field, action, OVERRELAXATION, norms)
+    several = len(set(actions)) > 1
     memory = None
     if several:
         choices = (*action.choices, norms)
-        memory = couplings_in_memory(field, OVERRELAXATION, choices, relative)
-    values = {"action": coefficients, "actions": memory.address if memory else None}
-    key = (OVERRELAXATION, norms, action, relative if several else first)
+        memory = couplings_in_memory(field, OVERRELAXATION, choices, coefficients)
+    values = {"action": coefficients[0], "actions": memory.address if memory else None}
+    key = (OVERRELAXATION, norms, *(actions if several else actions[:1]))
     return sweep_of(
         field, OVERRELAXATION, action, [norms], [values] * len(field.slabs), key, memory
     )

@@ -82,7 +82,7 @@ class SubLatticeUpdates:
                 "slices, so that slabs are not independent; measure without multilevel averages."
             )
         norms = norms_of(field.precision)
-        check_independence(field, coupling, OVERRELAXATION, norms)
+        check_independence(field, action, OVERRELAXATION, norms)
         check_division(field, thickness)
         coefficients = coupling.coefficients(field.group)
         random = Random.for_field(field, defaults.START_RNG, seed)

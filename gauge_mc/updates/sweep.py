@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.actions import Action, Coupling
+from gauge_mc.actions import Action
 from gauge_mc.devices import Buffer, base
 from gauge_mc.devices.cache import cache_folder, keep, kept
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
@@ -551,11 +551,14 @@ MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyRepl
 
 
 def couplings_in_memory(
-    field: SlabField, kernel: Kernel, choices: Sequence[Choice], couplings: Sequence[Coupling]
+    field: SlabField,
+    kernel: Kernel,
+    choices: Sequence[Choice],
+    coefficients: Sequence[Mapping[str, float]],
 ) -> Buffer:
     """Return the coefficients of the action of every replica, as a kernel reads them."""
     kind: Any = kernel.part("ACTION::Coefficients", field.slabs[0].variant(*choices))
-    values = [kind(**c.coefficients(field.group)) for c in couplings]
+    values = [kind(**each) for each in coefficients]
     return in_memory(field, np.frombuffer((kind * len(values))(*values), np.uint8))
 
 

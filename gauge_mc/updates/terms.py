@@ -17,6 +17,7 @@ from gauge_mc.updates.monomials import MONOMIALS, Monomial
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.lattice import Lattice
 
 
 class LinkReader(Protocol):
@@ -136,15 +137,17 @@ class ActionTerms(ABC):
             If a level does not exist.
         """
 
-    def fastest_devices(self, devices: DeviceGroup, parameters: Any) -> tuple[DeviceGroup, str]:
+    def fastest_devices(
+        self, devices: DeviceGroup, lattice: Lattice, group: str, precision: str
+    ) -> tuple[DeviceGroup, str]:
         """Return the devices on which a run with such terms is fastest, and why if not all.
 
         Parameters
         ----------
         devices : DeviceGroup
             The devices.
-        parameters : Parameters
-            Parameters of the run.
+        lattice, group, precision : Lattice, str, str
+            Those of the links.
         """
         return devices, ""
 

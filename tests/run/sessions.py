@@ -4,7 +4,6 @@ from contextlib import ExitStack
 
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.run.open_run import OpenRun
-from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import Session
 
 
@@ -32,8 +31,7 @@ def carry_out_batch(runs, device, checkpoint_every=1e9, stop=never, report=nothi
     with ExitStack() as locks:
         opened = []
         for run, p in runs:
-            request, lock = RunRequest({"output": str(run.path)}), locks.enter_context(run.locked())
-            opened.append(OpenRun(request, p, lock))
+            opened.append(OpenRun(run, p, locks.enter_context(run.locked())))
             run.write(p, [])
         devices = DeviceGroup.of(device)
         work = Session(opened, devices, stop, report, checkpoint_every=checkpoint_every)

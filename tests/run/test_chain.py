@@ -25,7 +25,6 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import RunRequest
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.run.sessions import carry_out, never, stop_after, written
 
@@ -259,13 +258,13 @@ def test_start_files_that_do_not_fit(tmp_path, best_device):
     path = tmp_path / "start.lime"
     p = Parameters.from_values({**TINY, "start": str(path)})
     with pytest.raises(UsageError, match="no start file"):
-        check_start(p)
+        check_start(p.start, p.group, p.lattice)
     Chain.begin(dataclasses.replace(p, start="hot"), best_device).field.save(path)
-    check_start(p)
+    check_start(p.start, p.group, p.lattice)
     with pytest.raises(UsageError, match=r"su3 on 4x4x4x6.*su2 on 4x4x4x6"):
-        check_start(dataclasses.replace(p, group="su2"))
+        check_start(p.start, "su2", p.lattice)
     with pytest.raises(UsageError, match="for su3 on 4x4x4x8"):
-        check_start(dataclasses.replace(p, lattice=Lattice(4, 4, 4, 8)))
+        check_start(p.start, p.group, Lattice(4, 4, 4, 8))
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 4
     path.write_bytes(damaged)
@@ -284,7 +283,7 @@ def test_the_time_of_a_session_is_divided(tmp_path, best_device):
 
     with run.locked() as lock, mock.patch.object(Batch, "update", slow):
         run.write(p, [])
-        opened = OpenRun(RunRequest({"output": str(run.path)}), p, lock)
+        opened = OpenRun(run, p, lock)
         work = session.Session([opened], DeviceGroup.of(best_device), never, print)
         began = time.monotonic()
         work.carry_out()

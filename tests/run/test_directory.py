@@ -78,7 +78,7 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     begin(run)
     with run.locked() as lock:
         progress = {"sweep": 12, "rate": 0.5, "joules": 8.5, "physics": "plaquette 0.5"}
-        lock.record(dataclasses.replace(lock.holder, **progress))
+        lock.record(**progress)
     assert dataclasses.astuple(run.holder()[0])[1:] == (
         os.getpid(),
         lock.holder.since,
@@ -252,7 +252,7 @@ def test_a_run_is_locked_within_its_process_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     same = Run(Path("run"))
     with run.locked() as lock:
-        lock.record(dataclasses.replace(lock.holder, sweep=3))
+        lock.record(sweep=3)
         assert same.holder() == (lock.holder, True)
         with pytest.raises(GaugeError, match=f"in use by process {os.getpid()}"), same.locked():
             pass

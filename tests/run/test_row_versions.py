@@ -12,7 +12,7 @@ import pytest
 
 from gauge_mc import __version__
 from gauge_mc.files.table import read_table
-from gauge_mc.run import chain
+from gauge_mc.run import parameters
 from gauge_mc.run.measurement_table import rows_of_others
 from tests.calls import call, make_run
 from tests.toys.installed import TOYS
@@ -37,7 +37,7 @@ def run(made, tmp_path, monkeypatch):
 
 @pytest.fixture
 def upgrade(monkeypatch):
-    return lambda: monkeypatch.setattr(chain, "__version__", "99.0")
+    return lambda: monkeypatch.setattr(parameters, "__version__", "99.0")
 
 
 def test_measure_says_that_another_version_has_measured(run, upgrade):
@@ -82,7 +82,7 @@ def test_tables_of_before_are_never_replaced(run, upgrade, monkeypatch):
     words = ("measure", "polyakov", run, *ONE_CORE, "--again")
     contents = []
     for number in ("99.0", "99.1", "99.2"):
-        monkeypatch.setattr(chain, "__version__", number)
+        monkeypatch.setattr(parameters, "__version__", number)
         assert call(*words)[1] == 0
         contents.append((run / "polyakov.csv").read_bytes())
     assert len({*contents}) == 3
@@ -178,7 +178,7 @@ def test_another_version_of_a_package_measures_again(run, tmp_path):
 
     def start(number, *words):
         about.write_text(f"Metadata-Version: 2.1\nName: own-traces\nVersion: {number}\n")
-        root = Path(chain.__file__).parents[2]
+        root = Path(parameters.__file__).parents[2]
         paths = [str(site), str(root), os.environ.get("PYTHONPATH", "")]
         done = subprocess.run(
             [sys.executable, "-m", "gauge_mc", *map(str, words)],

@@ -21,7 +21,7 @@ def run(tmp_path):
 
 def said(run):
     console = Console(width=2000, file=io.StringIO())
-    console.print(averages_table([run], run.read()[0]))
+    console.print(averages_table([run], run.read()[0].recorded))
     return console.file.getvalue()
 
 

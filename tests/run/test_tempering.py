@@ -19,6 +19,7 @@ from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.request import RunRequest
 from gauge_mc.updates.chain_steps import KEY
 from tests.reference import flow, randoms
 from tests.run.sessions import carry_out_batch, stop_after, written
@@ -187,7 +188,8 @@ def requests_in(path, **how):
     """Return requests of tiny runs that write checkpoints after every update."""
     values = {"backend": "cpu", "threads": 1, "checkpoint_every": 0, **how}
     runs = ladder(thermalize=1, separation=1)
-    return [one.values() | values | {"output": str(path / str(n))} for n, one in enumerate(runs)]
+    every = (one.values() | values | {"output": str(path / str(n))} for n, one in enumerate(runs))
+    return [RunRequest(each) for each in every]
 
 
 @pytest.mark.slow

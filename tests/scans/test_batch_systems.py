@@ -13,7 +13,7 @@ import pytest
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.run.cards import read_card
-from gauge_mc.run.disk import config_bytes
+from gauge_mc.run.disk import file_sizes
 from gauge_mc.run.forecast import RunCosts
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
@@ -203,7 +203,7 @@ def test_time_and_memory_are_upper_bounds_from_a_test_run(folder, monkeypatch):
     costs = RunCosts(100 * 2**20, 2**40, 60.0, None, 30.0, 30.0)
     monkeypatch.setattr(forecast, "try_out", lambda *words: costs)
     asked = JobRequest.of("slurm", []).forecast(runs, Execution(backend="cpu"))
-    snapshots = 2 * IN_FLIGHT * config_bytes(runs[0].parameters) / 2**20
+    snapshots = 2 * IN_FLIGHT * file_sizes(runs[0].parameters)[0] / 2**20
     assert asked.minutes == 10 + 2 * (10 + 100)
     assert asked.memory == math.ceil(200 + snapshots) + 2048
     costs = replace(costs, update_seconds=3600.0)

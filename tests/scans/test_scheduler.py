@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -94,7 +93,7 @@ class Running:
         for member in self.members:
             member.run.path.mkdir(parents=True, exist_ok=True)
             with closing(RunLock(member.run.lock)) as lock:
-                lock.record(replace(lock.holder, sweep=sweep, rate=rate))
+                lock.record(sweep=sweep, rate=rate)
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def test_updates_that_killed_processes_had_done_are_counted(folder):
             there.write()
             member.run.write(member.parameters, [])
             save(member.run.checkpoint, ChainState(0, 0, {}), [])
-            lock.record(replace(lock.holder, sweep=sweep))
+            lock.record(sweep=sweep)
     words = "; at least 5 updates to be made again"
     shown = display_module.opening(there, Tally(members), [Slot("CPU", Place())])
     assert f"0 of 2 runs complete{words}\n" in shown

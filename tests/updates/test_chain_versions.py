@@ -21,11 +21,11 @@ ROUNDING = 6e-8
 
 def updated(group, version, device, kind, sweeps):
     field = Field.hot(LATTICE, group, "single", device, seed=5)
-    couplings, random = [Coupling.of(2.4 if group == "su2" else 6.0)], Random.for_field(field)
+    coupling, random = Coupling.of(2.4 if group == "su2" else 6.0), Random.for_field(field)
     if kind == "heatbath":
-        heatbath_sweep(field, couplings, [random], version)(sweeps, 1)
+        heatbath_sweep(field, [coupling], [random], version)(sweeps, 1)
     else:
-        overrelaxation_sweep(field, couplings, version)(sweeps)
+        overrelaxation_sweep(field, [coupling.action], version)(sweeps)
     return field.to_numpy()
 
 

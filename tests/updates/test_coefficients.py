@@ -20,7 +20,7 @@ def kick(field):
 
 def replicas(field):
     choices = ACTIONS["wilson"].choice, ONE_REPLICA
-    couplings_in_memory(field, KICK, choices, [Coupling.of(2.0)] * 2)
+    couplings_in_memory(field, KICK, choices, [Coupling.of(2.0).coefficients(field.group)] * 2)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_the_heatbath_refuses_loops_that_the_staples_do_not_have():
     for loops in ({PLAQUETTES: 1.0, RECTANGLES: -0.01}, {RECTANGLES: 1.0}):
         coupling = Coupling.of(2.0, Given(loops, ROWS))
         with pytest.raises(GaugeError, match=DISAGREE):
-            check_independence(field, coupling, OVERRELAXATION, norms_of("single"))
+            check_independence(field, coupling.action, OVERRELAXATION, norms_of("single"))
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
             pytest.skip("has no anisotropic form")
         action = action.with_options(anisotropy=anisotropy)
     field = cold(lattice, best_device)
-    check_independence(field, Coupling.of(2.0, action), OVERRELAXATION, norms_of("single"))
+    check_independence(field, Coupling.of(2.0, action).action, OVERRELAXATION, norms_of("single"))
 
 
 @pytest.mark.slow
@@ -154,4 +154,4 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
 def test_every_group_passes(best_device, group):
     for precision in ("single", "double"):
         field = Field.cold(LATTICE, group, precision, best_device)
-        check_independence(field, Coupling.of(2.0), OVERRELAXATION, norms_of(precision))
+        check_independence(field, Coupling.of(2.0).action, OVERRELAXATION, norms_of(precision))

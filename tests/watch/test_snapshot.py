@@ -91,7 +91,7 @@ def test_a_run_at_work_is_followed(run):
     watcher, parameters = Watcher(run), Run(run).read()[0]
     watcher.snapshot()
     with Run(run).locked() as lock:
-        lock.record(replace(lock.holder, sweep=40, rate=2.0, times={"update": 3.0}))
+        lock.record(sweep=40, rate=2.0, times={"update": 3.0})
         Run(run).write(replace(parameters, configs=58), [])
         (one,) = watcher.snapshot().runs
         assert (one.state, one.sweep, one.sweeps) == ("running", 40, 60)
@@ -173,7 +173,7 @@ def test_a_scan_consists_of_its_runs(tmp_path, made):
     third.run.path.mkdir()
     with ExitStack() as stack:
         lock = stack.enter_context(second.run.locked())
-        lock.record(replace(lock.holder, sweep=16, rate=4.0))
+        lock.record(sweep=16, rate=4.0)
         whole = watcher.snapshot()
         assert [one.state for one in whole.members] == ["complete", "running", "failed", "waiting"]
         assert (whole.state, whole.is_scan) == ("running", True)

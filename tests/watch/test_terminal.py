@@ -206,7 +206,7 @@ def test_the_speed_is_compared_with_that_of_a_benchmark(run, tmp_path):
     assert bench.ns_per_link(parameters, "E") is None
     with Run(run).locked() as lock:
         device = Run(run).read()[1][-1].device
-        lock.record(replace(lock.holder, rate=1.0))
+        lock.record(rate=1.0)
         p = Run(run).read()[0]
         (one,) = Watcher(run, replace(bench, device=device)).snapshot().runs
         expected = bench.ns_per_link(p, "D") * p.links_per_update / 1e9

@@ -117,7 +117,7 @@ def publish(
         raise UsageError(f"{target} is the current folder; name a folder in it.")
     if whole < 0:
         raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
-    configs = source.own_configs(parameters).items()
+    configs = source.own_configs(parameters.format).items()
     files = {update: path for update, path in configs if update <= state.sweep}
     named = title or record.title_of(parameters)
     people = tuple(map(record.Author.parse, authors))

@@ -129,10 +129,10 @@ class GaugeMonomial(Monomial):
         several = MANY_REPLICAS if len(couplings) > 1 else ONE_REPLICA
         self.replicas, self.halo_depth = replicas or several, first.action.halo_depth
         self._choices = first.action.choice, self.replicas
-        self._coefficients = first.coefficients(like.group)
-        self._actions: Buffer | None = None
+        coefficients = [coupling.coefficients(like.group) for coupling in couplings]
+        self._coefficients, self._actions = coefficients[0], None
         if self.replicas == MANY_REPLICAS:
-            self._actions = couplings_in_memory(like, KICK, self._choices, couplings)
+            self._actions = couplings_in_memory(like, KICK, self._choices, coefficients)
 
     def actions(self, failures: Failures) -> list[Energy]:
         """Return the action of every chain."""

@@ -60,7 +60,7 @@ from gauge_mc.updates.terms import (
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
-    from gauge_mc.run.parameters import Parameters
+    from gauge_mc.domain.lattice import Lattice
 
 
 def operator_on(
@@ -542,42 +542,13 @@ SOLVES = 4
 one records them."""
 
 
-def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> tuple[DeviceGroup, str]:
-    """Return the GPUs on which solutions for quarks take the shortest time, and why if not all.
-
-    On small lattices several GPUs wait for each other longer than they compute. The results do not
-    depend on their number, so that a short trial decides. All are used by a run without quarks, on
-    large lattices, if the user has divided the lattice, and if several processes share it.
-    """
-    count, sites = len(devices.devices), parameters.lattice.sites
-    fixed = devices.processes.size > 1 or devices.slices is not None
-    if fixed or count == 1 or devices.devices[0].in_host_memory:
-        return devices, ""
-    if not parameters.algorithm.labels or sites >= count * SITES_PER_GPU:
-        return devices, ""
-    numbers = [*(2**k for k in range(count.bit_length()) if 2**k < count), count]
-    groups = {n: replace(devices, devices=devices.devices[:n]) for n in numbers}
-    seconds = {n: solver_seconds(some, parameters) for n, some in groups.items()}
-    best = min(reversed(numbers), key=lambda n: seconds[n])
-    if best == count:
-        return devices, ""
-    return (
-        groups[best],
-        f"On this lattice quarks are fastest on {best} of the {count} GPUs: {TRIAL_ITERATIONS} "
-        f"iterations for them take {1e3 * seconds[best]:.3g} ms there, and "
-        f"{1e3 * seconds[count]:.3g} ms on all. The others are not used.",
-    )
-
-
-def solver_seconds(devices: DeviceGroup, parameters: Parameters) -> float:
+def solver_seconds(devices: DeviceGroup, lattice: Lattice, group: str, precision: str) -> float:
     """Return the time of a solution for Wilson quarks with `TRIAL_ITERATIONS`, in seconds.
 
     It is infinite if there is not enough memory.
     """
-    p = parameters
     try:
-        devices.compute(p.strict)
-        field = Field.hot(p.lattice, p.group, p.precision, devices)
+        field = Field.hot(lattice, group, precision, devices)
         system = QuarkSystem(Wilson(field, TRIAL_KAPPA), normal.QuarkSolver())
         system.phi.put_equal_slices()
 
@@ -622,10 +593,32 @@ class QuarkTerms(ActionTerms):
         return quark_terms(values, levels)
 
     def fastest_devices(
-        self, devices: DeviceGroup, parameters: Parameters
+        self, devices: DeviceGroup, lattice: Lattice, group: str, precision: str
     ) -> tuple[DeviceGroup, str]:
-        """Return the GPUs on which solutions take the shortest time; see `fastest_gpus`."""
-        return fastest_gpus(devices, parameters)
+        """Return the GPUs on which solutions for quarks take the shortest time.
+
+        On small lattices several GPUs wait for each other longer than they compute. The results do
+        not depend on their number, so that a short trial decides. All are used on large lattices,
+        if the user has divided the lattice, and if several processes share it.
+        """
+        count = len(devices.devices)
+        fixed = devices.processes.size > 1 or devices.slices is not None
+        large = lattice.sites >= count * SITES_PER_GPU
+        if fixed or count == 1 or devices.devices[0].in_host_memory or large:
+            return devices, ""
+        numbers = [*(2**k for k in range(count.bit_length()) if 2**k < count), count]
+        groups = {n: replace(devices, devices=devices.devices[:n]) for n in numbers}
+        kind = lattice, group, precision
+        seconds = {n: solver_seconds(some, *kind) for n, some in groups.items()}
+        best = min(reversed(numbers), key=lambda n: seconds[n])
+        if best == count:
+            return devices, ""
+        return (
+            groups[best],
+            f"On this lattice quarks are fastest on {best} of the {count} GPUs: {TRIAL_ITERATIONS} "
+            f"iterations for them take {1e3 * seconds[best]:.3g} ms there, and "
+            f"{1e3 * seconds[count]:.3g} ms on all. The others are not used.",
+        )
 
 
 ACTION_TERMS.register(QuarkTerms())

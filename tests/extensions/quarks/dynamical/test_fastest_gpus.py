@@ -9,15 +9,13 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.extensions.quarks.dynamical import flavours as module
-from gauge_mc.extensions.quarks.dynamical.flavours import fastest_gpus, solver_seconds
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.extensions.quarks.dynamical.flavours import solver_seconds
 
 QUARKS = parse("hmc:quarks=kappa=0.13")
 
 
-def parameters(lattice=(4, 4, 4, 8), algorithm=QUARKS, **given):
-    own = {"group": "su3", "beta": 5.6, "precision": "double", "seed": 1}
-    return Parameters(**own, lattice=Lattice(*lattice), algorithm=algorithm, **given)
+def links(*extents):
+    return Lattice(*extents or (4, 4, 4, 8)), "su3", "double"
 
 
 class Gpu(CpuDevice):
@@ -35,7 +33,7 @@ def times(monkeypatch):
     """Seconds by the number of GPUs, which a test sets, and the numbers that were tried."""
     found, tried = {}, []
 
-    def seconds(devices, asked):
+    def seconds(devices, *links):
         tried.append(len(devices.devices))
         return found[len(devices.devices)]
 
@@ -46,7 +44,7 @@ def times(monkeypatch):
 def test_the_fastest_number_is_taken(times):
     times[0].update({1: 3e-3, 2: 1e-3, 4: 2e-3, 6: 4e-3})
     devices = group(6)
-    chosen, reason = fastest_gpus(devices, parameters((4, 4, 4, 12)))
+    chosen, reason = QUARKS.fastest_devices(devices, *links(4, 4, 4, 12))
     assert chosen.devices == devices.devices[:2]
     assert times[1] == [1, 2, 4, 6]
     assert reason == (
@@ -54,23 +52,23 @@ def test_the_fastest_number_is_taken(times):
         "1 ms there, and 4 ms on all. The others are not used."
     )
     times[0][6] = 1e-4
-    assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == (devices, "")
+    assert QUARKS.fastest_devices(devices, *links(4, 4, 4, 12)) == (devices, "")
 
 
 @pytest.mark.parametrize(
-    ("devices", "asked"),
+    ("devices", "algorithm", "links"),
     [
-        (lambda: group(1), parameters()),
-        (lambda: group(2, CpuDevice), parameters()),
-        (lambda: group(2, slices=(4, 4)), parameters()),
-        (lambda: group(2), parameters(algorithm=parse("heatbath"))),
-        (lambda: group(2), parameters((64, 32, 32, 32))),
+        (lambda: group(1), QUARKS, links()),
+        (lambda: group(2, CpuDevice), QUARKS, links()),
+        (lambda: group(2, slices=(4, 4)), QUARKS, links()),
+        (lambda: group(2), parse("heatbath"), links()),
+        (lambda: group(2), QUARKS, links(64, 32, 32, 32)),
     ],
     ids=["one", "cpu", "divided", "glue", "large"],
 )
-def test_nothing_is_tried_where_there_is_no_choice(times, devices, asked):
+def test_nothing_is_tried_where_there_is_no_choice(times, devices, algorithm, links):
     given = devices()
-    assert fastest_gpus(given, asked) == (given, "")
+    assert algorithm.fastest_devices(given, *links) == (given, "")
     assert times[1] == []
 
 
@@ -79,5 +77,5 @@ def test_gpus_with_too_little_memory_are_not_taken(monkeypatch):
         raise NoMemoryError("too little")
 
     monkeypatch.setattr(module, "QuarkSystem", refused)
-    assert solver_seconds(group(1), parameters()) == np.inf
-    assert fastest_gpus(devices := group(2), parameters()) == (devices, "")
+    assert solver_seconds(group(1), *links()) == np.inf
+    assert QUARKS.fastest_devices(devices := group(2), *links()) == (devices, "")

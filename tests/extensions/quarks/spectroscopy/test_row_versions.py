@@ -4,7 +4,7 @@ import pytest
 
 from gauge_mc import __version__
 from gauge_mc.files.table import read_table
-from gauge_mc.run import chain
+from gauge_mc.run import parameters
 from tests.calls import call, make_run
 
 ONE_CORE = ("--backend", "cpu", "--threads", "1")
@@ -21,7 +21,7 @@ def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypa
     assert len(tables) == 2
     before = [one.read_bytes() for one in tables]
     assert [read_table(one).makers for one in tables] == [{0: OLD}] * 2
-    monkeypatch.setattr(chain, "__version__", "99.0")
+    monkeypatch.setattr(parameters, "__version__", "99.0")
     checked = call("verify", run)[0]
     lines = [line for line in checked.splitlines() if "mesons" in line]
     assert [line.endswith("of them by another version") for line in lines] == [True] * 2
