@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from gauge_mc import Wilson, measure
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import System
 from gauge_mc.extensions.quarks.solvers import (
     DEFECT,
     METHODS,

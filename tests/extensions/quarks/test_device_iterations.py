@@ -6,19 +6,23 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks import solvers
-from gauge_mc.extensions.quarks.forces import replica_solver
-from gauge_mc.extensions.quarks.forces.normal import NormalOperator, QuarkSolver
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.rational import multishift
-from gauge_mc.extensions.quarks.rational import multishift as steps_ahead
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, StepsAhead, TwoPassSum
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors import device_iterations
-from gauge_mc.extensions.quarks.vectors.device_iterations import DeviceIterations
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator, System
+from gauge_mc.extensions.quarks.solvers import (
+    SOLVERS,
+    Residual,
+    SolverParameters,
+    device_iterations,
+    multishift,
+    replicas,
+    solve,
+)
+from gauge_mc.extensions.quarks.solvers import multishift as steps_ahead
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -118,7 +122,7 @@ def by_host(monkeypatch):
 
     def call():
         asked = []
-        for module in (replica_solver, multishift, solvers):
+        for module in (replicas, multishift, solvers):
             monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
         return asked
 

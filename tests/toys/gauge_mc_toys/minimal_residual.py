@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
+from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.solvers import Norms, Residual, Solver, SolverParameters
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Multiply
 

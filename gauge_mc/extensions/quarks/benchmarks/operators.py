@@ -18,8 +18,7 @@ from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD
 from gauge_mc.extensions.quarks.operators import (
     OPERATORS,
     QUARK_MASS,
@@ -27,6 +26,7 @@ from gauge_mc.extensions.quarks.operators import (
     Wilson,
     dirac_operators,
 )
+from gauge_mc.extensions.quarks.preconditioned import System
 from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import (
     SPINS,

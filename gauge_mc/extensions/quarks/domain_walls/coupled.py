@@ -33,7 +33,7 @@ from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
     kept_extent,
 )
 from gauge_mc.extensions.quarks.hadrons.contractions import Array, Propagator, meson, spin_tensor
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     ADDED,
     DIVIDED,
     EVEN,

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
+from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.rational.rational_functions import ChebyshevSum
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply

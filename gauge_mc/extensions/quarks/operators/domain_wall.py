@@ -21,8 +21,7 @@ from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
     WallOperator,
     adjoint,
 )
-from gauge_mc.extensions.quarks.forces.normal import NormalOperator
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     DIVIDED,
     EVEN,
     ODD,
@@ -30,9 +29,9 @@ from gauge_mc.extensions.quarks.matrices.hopping import (
     PreparedHop,
     ReducedOperator,
 )
-from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator, PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField, in_turn, in_units
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases

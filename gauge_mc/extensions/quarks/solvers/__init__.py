@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import Apply, HoppingOperator, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import (
+from gauge_mc.extensions.quarks.hopping import Apply, HoppingOperator, LinearOperator
+from gauge_mc.extensions.quarks.preconditioned import (
     DEFLATE,
     DeflatedCorrection,
     Deflation,
     System,
 )
-from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
+from gauge_mc.extensions.quarks.solvers.device_iterations import (
     UNWATCHED,
     DeviceIterations,
     runs_ahead,
 )
+from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import (
     STORAGES,
     SpinorField,

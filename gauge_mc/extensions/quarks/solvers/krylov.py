@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Norms, Residual, Solver, SolverParameters
-from gauge_mc.extensions.quarks.vectors import device_iterations
+from gauge_mc.extensions.quarks.hopping import LinearOperator
+from gauge_mc.extensions.quarks.solvers import (
+    SOLVERS,
+    Norms,
+    Residual,
+    Solver,
+    SolverParameters,
+    device_iterations,
+)
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
 from gauge_mc.extensions.quarks.vectors.spinors import in_turn

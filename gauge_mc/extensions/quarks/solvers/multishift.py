@@ -40,12 +40,11 @@ from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.matrices.hopping import InexactOperator, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator
+from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, SMALLER, TIGHTER, Norms, SolverParameters
-from gauge_mc.extensions.quarks.vectors import algebra
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
+from gauge_mc.extensions.quarks.solvers.device_iterations import (
     CURVATURE,
     DIRECTION,
     EXACTLY,
@@ -57,6 +56,7 @@ from gauge_mc.extensions.quarks.vectors.device_iterations import (
     SlabState,
     runs_ahead,
 )
+from gauge_mc.extensions.quarks.vectors import algebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.fields.sums import SUM_BYTES
 from gauge_mc.updates.monomials import Mask, ReplicaProgress

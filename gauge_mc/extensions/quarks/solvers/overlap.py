@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.modes.low_modes import LowModes
 from gauge_mc.extensions.quarks.operators import QUARK_MASS, QuarkOperator
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch
+from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.solvers import (
     ATTEMPTS,
     LEAST_TOLERANCE,
@@ -38,6 +37,7 @@ from gauge_mc.extensions.quarks.solvers import (
     Norms,
     SolverParameters,
 )
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection, VectorView
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

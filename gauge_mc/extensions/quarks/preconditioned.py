@@ -7,14 +7,6 @@ v <v, Mh^dagger b> / a, which needs no iteration. With these parts taken from th
 conjugate gradients converge as if the smallest eigenvalues were not there, as long as rounding
 errors do not bring them back (A. Stathopoulos and K. Orginos, SIAM J. Sci. Comput. 32 (2010) 439,
 arXiv:0707.0131). So they are taken away again whenever the true residual is computed.
-
-Versions of the Markov chain: the same parameters and seed give the same links in each of them.
-
-1. Links are divided by the norms of their rows. In single precision the squares of the norms are
-   off by 1e-7 on average (too large on a CPU, too small on a GPU), and so is the mean plaquette,
-   relatively by 2e-7. That is far below its statistical error.
-2. Links in single precision are reunitarised without this bias. In double precision both versions
-   have the same links.
 """
 
 from __future__ import annotations
@@ -26,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     ADDED,
     DIVIDED,
     EVEN,
@@ -120,6 +112,54 @@ class _OnReplicas(LinearOperator):
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         return self._one.apply_on(self._some, target, source, dagger)
+
+
+class NormalOperator(LinearOperator):
+    """The product B B^dagger of an operator B.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator B.
+    between : SpinorField, optional
+        Memory for vectors between the factors; by default it is new.
+    """
+
+    def __init__(self, operator: LinearOperator, between: SpinorField | None = None) -> None:
+        self.one, self.parities = operator, operator.parities
+        self._spare = {(between.storage, between.count): between} if between else {}
+
+    def between(self, like: SpinorField) -> SpinorField:
+        """Return the vectors that are computed between both applications."""
+        key = like.storage, like.count
+        if key not in self._spare:
+            self._spare[key] = like.like()
+        return self._spare[key]
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        between = self.between(source)
+        first = self.one.apply(between, source, dagger=True)
+        return in_turn(first, self.one.apply(target, between))
+
+
+class AdjointOperator(LinearOperator):
+    """The adjoint of an operator on the even sites.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator.
+    """
+
+    parities = (EVEN,)
+
+    def __init__(self, operator: LinearOperator) -> None:
+        self.one = operator
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        return self.one.apply(target, source, not dagger)
 
 
 class System:

@@ -1,4 +1,4 @@
-"""Solutions that quark forces need on one lattice or several, each with links of its own.
+"""Solutions on one lattice or several, each with links of its own, again and again.
 
 Fields of links have one replica for every lattice, and spinor fields one vector on each. Every
 vector has its own coefficients, true residuals, history and end, so that its bits are those that it
@@ -15,22 +15,16 @@ from typing import TypeVar
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks import solvers
-from gauge_mc.extensions.quarks.forces.normal import (
-    AdjointOperator,
-    NormalOperator,
-    NormalPairs,
-    QuarkSolver,
-)
-from gauge_mc.extensions.quarks.matrices import hopping
-from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
+from gauge_mc.extensions.quarks import hopping, solvers
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator
+from gauge_mc.extensions.quarks.solvers.device_iterations import (
     CURVATURE,
     DIRECTION,
     RESIDUAL,
     DeviceIterations,
     runs_ahead,
 )
+from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn, precisions_from
 from gauge_mc.quoting import square
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -127,118 +121,6 @@ PLATEAU = 2000
 iteration, since only the error does."""
 
 
-class QuarkSystem:
-    """The solutions X = (Mh Mh^dagger)^-1 phi and Y = Mh^-1 phi of an operator, and its memory.
-
-    The operator's links may change between solves; call its `refresh` then.
-
-    Parameters
-    ----------
-    operator : HoppingOperator
-        The operator M, on links of one lattice, which may be divided, or of several replicas.
-    request : QuarkSolver
-        Tolerances, limits and precision.
-
-    Attributes
-    ----------
-    phi : SpinorField
-        The right-hand sides on the even sites, which the caller sets.
-    even : SpinorField
-        X on the even sites after `solve`.
-    x, y : SpinorField
-        X' and Y on all sites after `solve`, with X'_o = kappa A_oo^-dagger (D^dagger)_oe X'_e and
-        Y_o = kappa A_oo^-1 D_oe Y_e, where X'_e is X unless Mh is divided by A (`NormalPairs`).
-        Then dS = -2 Re X'^dagger (dM) Y for S = phi^dagger (Mh Mh^dagger)^-1 phi.
-    """
-
-    def __init__(self, operator: hopping.HoppingOperator, request: QuarkSolver) -> None:
-        self._operator, self._request = operator, request
-        empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
-        self.phi, self.even = (empty(parity=hopping.EVEN) for _ in range(2))
-        self.x, self.y = (empty() for _ in range(2))
-        self._reduced: dict[str, hopping.ReducedOperator] = {}
-        self._copied: dict[range, list[Combine]] = {}
-        self._pairs = NormalPairs(operator, self.even, self.x, self.y)
-
-    def reduced(self, precision: str = EXACT) -> hopping.ReducedOperator:
-        """Return Mh for spinors of some precision."""
-        if precision not in self._reduced:
-            self._reduced[precision] = self._operator.reduced(True, precision)
-        return self._reduced[precision]
-
-    def forget(self) -> None:
-        """Begin a new trajectory: forget the solutions from which starts are extrapolated."""
-        for system in self._systems:
-            system.forget()
-
-    def solve(self, tolerance: float, active: Mask) -> ReplicaProgress:
-        """Compute X and Y on all sites of some replicas, from earlier solutions if possible."""
-        return self._solve(tolerance, active, both=True)
-
-    def solve_half(self, tolerance: float, active: Mask) -> ReplicaProgress:
-        """Compute Y on the even sites, from no earlier solutions; see `solve`."""
-        return self._solve(tolerance, active, both=False)
-
-    def _solve(self, tolerance: float, active: Mask, both: bool) -> ReplicaProgress:
-        progress = ReplicaProgress.begin(active.size)
-        normal, *direct = self._systems
-        going, stuck = active, np.zeros_like(active) if direct else active
-        for system in direct[: 1 + both]:
-            stagnated = system.solve(tolerance, going, progress, both)
-            going, stuck = progress.left(going & ~stagnated), stuck | stagnated
-        if stuck.any():
-            progress.fail(
-                normal.solve(tolerance, stuck, progress, both and not direct),
-                f"The residual of a quark's solution does not become {tolerance:g} of the source: "
-                "choose a larger tolerance.",
-            )
-            self._copy_x(0, 1)
-            self._pairs.complete()
-        if direct:
-            for some in runs(going):
-                for copy in self._copies(some)[: 1 + both]:
-                    copy(0, 1)
-            if both:
-                self._pairs.lift()
-        return progress
-
-    @cached_property
-    def _systems(self) -> list[RepeatedSystem]:
-        """Mh Mh^dagger X = phi, then Mh Y = phi and Mh^dagger X = Y if these are solved first."""
-        between = self.phi.like()
-
-        def normal(some: range, precision: str) -> hopping.LinearOperator:
-            spare = between.part(some) if precision == EXACT else None
-            return NormalOperator(self.reduced(precision).on(some), spare)
-
-        def direct(some: range, precision: str) -> hopping.LinearOperator:
-            return self.reduced(precision).on(some)
-
-        def adjoint(some: range, precision: str) -> hopping.LinearOperator:
-            return AdjointOperator(self.reduced(precision).on(some))
-
-        kind, request = solvers.SOLVERS[self._request.solver], self._request
-        if kind.uses_adjoint:
-            return [RepeatedSystem(normal, self.phi, request)]
-        first = RepeatedSystem(direct, self.phi, request, kind)
-        second = RepeatedSystem(adjoint, first.memory.y, request, kind)
-        return [RepeatedSystem(normal, self.phi, replace(request, history=0)), first, second]
-
-    @cached_property
-    def _copy_x(self) -> Combine:
-        return Combine(self.even, self._systems[0].memory.y)
-
-    def _copies(self, some: range) -> list[Combine]:
-        """Return the copies of the solutions Y and X of two systems on some replicas."""
-        if some not in self._copied:
-            pairs = zip((self.y, self.even), self._systems[1:], strict=True)
-            combines = [
-                Combine(a.part(some), b.memory.y.part(some), parity=hopping.EVEN) for a, b in pairs
-            ]
-            limited(self._copied)[some] = combines
-        return self._copied[some]
-
-
 @dataclass(frozen=True)
 class _PartOfSystem:
     """A system on some replicas, for a `Residual`."""
@@ -256,21 +138,25 @@ class RepeatedSystem:
         Returns A for vectors on some replicas in a precision.
     b : SpinorField
         The right-hand sides on the even sites, in double precision.
-    request : QuarkSolver
-        Tolerances, limits and precision.
+    request : SolverParameters
+        Limits and precision.
     kind : type of Solver, optional
         The kind of solver, which finds the solutions on one replica after the other. By default
         these are conjugate gradients for a `NormalOperator` on all replicas at once.
+    history : int
+        Number of earlier solutions on a replica from which a start is extrapolated.
     """
 
     def __init__(
         self,
         operator: Callable[[range, str], hopping.LinearOperator],
         b: SpinorField,
-        request: QuarkSolver,
+        request: solvers.SolverParameters,
         kind: type[solvers.Solver] | None = None,
+        history: int = 0,
     ) -> None:
         self.operator, self._b, self._request, self._kind = operator, b, request, kind
+        self._history = history
         self._residuals: dict[range, solvers.Residual] = {}
         self._searches: dict[str, _ReplicaGradients | _OneByOne] = {}
 
@@ -308,7 +194,7 @@ class RepeatedSystem:
                 self.residual(range(n, n + 1)).update()
         for inner in precisions_from(self._request.inner):
             if remaining.any():
-                parameters = replace(self._request.parameters(tolerance), inner=inner)
+                parameters = replace(self._request, tolerance=tolerance, inner=inner)
                 remaining = self._search(inner).improve(remaining, targets, parameters, progress)
         total.iterations += progress.iterations
         total.errors.update(progress.errors)
@@ -320,7 +206,7 @@ class RepeatedSystem:
     @cached_property
     def _histories(self) -> list[SolutionHistory]:
         """The earlier solutions on every replica, if they are wanted."""
-        length, histories = self._request.history, []
+        length, histories = self._history, []
         for n in range(self._b.replicas if length else 0):
             some = range(n, n + 1)
             vectors = self.memory.y.part(some), self._b.part(some)
