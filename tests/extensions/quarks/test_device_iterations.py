@@ -16,11 +16,10 @@ from gauge_mc.extensions.quarks.solvers import (
     Residual,
     SolverParameters,
     device_iterations,
+    krylov,
     multishift,
-    replicas,
     solve,
 )
-from gauge_mc.extensions.quarks.solvers import multishift as steps_ahead
 from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
@@ -76,8 +75,9 @@ class Case:
         found = []
         for kind in SOLVERS.values():
             system = System(self.operator, self.source(), kind.uses_adjoint)
+            outer = Residual(system.reduced, system.preconditioned)
             request = SolverParameters(inner=self.inner)
-            solver = kind(Residual(system), system.reduced_operator(self.inner), request)
+            solver = kind(outer, system.reduced_operator(self.inner), request)
             solver.restart()
             for times in (1, 4, 1, 1):
                 solver.repeat(times)
@@ -122,7 +122,7 @@ def by_host(monkeypatch):
 
     def call():
         asked = []
-        for module in (replicas, multishift, solvers):
+        for module in (krylov, multishift, solvers):
             monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
         return asked
 
@@ -221,7 +221,6 @@ def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
     most, by_host, monkeypatch
 ):
     """And the host goes on from there, whatever shift ends with the next step."""
-    monkeypatch.setattr(steps_ahead, "MOST_STEPS", most)
     monkeypatch.setattr(multishift, "MOST_STEPS", most)
     lengths = []
     monkeypatch.setattr(StepsAhead, "run", noted(StepsAhead.run, lengths))

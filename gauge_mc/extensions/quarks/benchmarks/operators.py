@@ -478,8 +478,9 @@ def _solver(
 ) -> Solver:
     """Return a solver for a right-hand side, ready to begin."""
     system = System(operator, source, kind.uses_adjoint)
+    outer = Residual(system.reduced, system.preconditioned)
     request = SolverParameters(inner=precision)
-    return kind(Residual(system), system.reduced_operator(precision), request)
+    return kind(outer, system.reduced_operator(precision), request)
 
 
 def launches_per_iteration(

@@ -35,7 +35,8 @@ from gauge_mc.extensions.quarks.hopping import (
 )
 from gauge_mc.extensions.quarks.preconditioned import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SOLVERS, SolverParameters
-from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem, limited, runs
+from gauge_mc.extensions.quarks.solvers.krylov import limited, runs
+from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import VectorsPerThread
