@@ -22,7 +22,7 @@ from gauge_mc.extensions.quarks.solvers import (
     SolverProgress,
 )
 from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients, limited, runs
-from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
+from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, precisions_from
 from gauge_mc.quoting import square
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -54,23 +54,11 @@ class SolutionHistory:
     def __init__(
         self, operator: LinearOperator, x: SpinorField, b: SpinorField, length: int
     ) -> None:
-        solutions, basis, products = ([x.like() for _ in range(length)] for _ in range(3))
-        pairs = list(zip(basis, products, strict=True))
-        self._length, self._newest, self._known = length, 0, 0
-        self._clear = Combine(x, b)
-        self._keep = [Combine(s, x) for s in solutions]
-        self._take = [[Combine(x, old) for old in solutions] for x in basis]
-        self._apply = [operator.apply(product, x) for x, product in pairs]
-        self._norm = [Multiply(product) for product in products]
-        self._overlap = [[Multiply(x, p) for p in products] for x in products]
-        self._subtract = [
-            [(Combine(product, x), Combine(y, its)) for its, x in pairs] for y, product in pairs
-        ]
-        self._scale = [(Combine(x, b), Combine(product, b)) for x, product in pairs]
-        rest = b.like()
-        self._begin = Combine(rest, b)
-        self._part = [Multiply(rest, product) for product in products]
-        self._add = [(Combine(x, y), Combine(rest, product)) for y, product in pairs]
+        self._x, self._b, self._rest = x, b, b.like()
+        self._solutions, *basis = ([x.like() for _ in range(length)] for _ in range(3))
+        self._pairs = list(zip(*basis, strict=True))
+        self._apply = [operator.apply(product, y) for y, product in self._pairs]
+        self._algebra, self._newest, self._known = PairAlgebra(), 0, 0
 
     def clear(self) -> None:
         """Forget all solutions."""
@@ -78,35 +66,36 @@ class SolutionHistory:
 
     def add(self) -> None:
         """Keep the solution x, in the place of the oldest one if there are too many."""
-        if self._length:
-            self._newest = (self._newest + 1) % self._length
-            self._known = min(self._known + 1, self._length)
-            self._keep[self._newest](0, 1)
+        if self._solutions:
+            self._newest = (self._newest + 1) % len(self._solutions)
+            self._known = min(self._known + 1, len(self._solutions))
+            self._algebra.combine(self._solutions[self._newest], 0, self._x, 1)
 
     def extrapolate(self) -> None:
         """Set x to the combination of the solutions with the smallest norm of b - A x.
 
         The products of the solutions with A are made orthogonal, those of the newest one first.
         """
-        self._clear(0, 0)
-        self._begin(0, 1)
-        used: list[int] = []
-        for n in range(self._known):
-            self._take[n][self._newest - n](0, 1)
+        combine, products, rest = self._algebra.combine, self._algebra.products, self._rest
+        combine(self._x, 0, self._b, 0)
+        combine(rest, 0, self._b, 1)
+        used: list[tuple[SpinorField, SpinorField]] = []
+        for n, (y, image) in enumerate(self._pairs[: self._known]):
+            combine(y, 0, self._solutions[self._newest - n], 1)
             self._apply[n]()
-            before = self._norm[n]().norm2
-            for earlier in used:
-                overlap = self._overlap[n][earlier]().mixed
-                for subtract in self._subtract[n][earlier]:
-                    subtract(1, -overlap)
-            norm2 = self._norm[n]().norm2
+            before = products(image).norm2
+            for earlier, its_image in used:
+                overlap = products(image, its_image).mixed
+                combine(image, 1, its_image, -overlap)
+                combine(y, 1, earlier, -overlap)
+            norm2 = products(image).norm2
             if (norm2 > square(LEAST_PART) * before).all():
-                for scale in self._scale[n]:
-                    scale(1 / np.sqrt(norm2), 0)
-                part = self._part[n]().mixed  # of the rest, since products lose orthogonality
-                for add, sign in zip(self._add[n], (1, -1), strict=True):
-                    add(1, sign * part)
-                used.append(n)
+                for vector in (y, image):
+                    combine(vector, 1 / np.sqrt(norm2), self._b, 0)
+                part = products(rest, image).mixed  # since images lose their orthogonality
+                combine(self._x, 1, y, part)
+                combine(rest, 1, image, -part)
+                used.append((y, image))
 
 
 class RepeatedSystem:

@@ -381,6 +381,28 @@ class Multiply:
         return self._prepared.sums
 
 
+class PairAlgebra:
+    """Combinations and scalar products of pairs of fields, each of which is prepared once."""
+
+    def __init__(self) -> None:
+        self._combinations: dict[tuple[int, int], Combine] = {}
+        self._products: dict[tuple[int, int], Multiply] = {}
+
+    def combine(self, p: SpinorField, a: Factors, r: SpinorField, b: Factors) -> None:
+        """Set p to a p + b r."""
+        key = id(p), id(r)  # of fields that the launches keep
+        if key not in self._combinations:
+            self._combinations[key] = Combine(p, r)
+        self._combinations[key](a, b)
+
+    def products(self, r: SpinorField, w: SpinorField | None = None) -> Products:
+        """Return <w, r> and <r, r>."""
+        key = id(r), id(w)
+        if key not in self._products:
+            self._products[key] = Multiply(r, w)
+        return self._products[key]()
+
+
 def together(several: Sequence[Multiply]) -> list[Products]:
     """Compute products of several kinds, which are waited for after the last one has begun."""
     for multiply in several:
