@@ -11,6 +11,7 @@ arXiv:0707.0131). So they are taken away again whenever the true residual is com
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
@@ -49,6 +50,11 @@ class PreconditionedOperator(ReducedOperator):
         The operator on all sites.
     with_adjoint : bool
         Whether it is the second, whose adjoint can be applied.
+
+    Attributes
+    ----------
+    some : range or None
+        The replicas on which it acts; None stands for all.
     """
 
     parities = (EVEN,)
@@ -56,62 +62,37 @@ class PreconditionedOperator(ReducedOperator):
 
     def __init__(self, prepared: PreparedOperator, with_adjoint: bool) -> None:
         self._prepared, self.divided = prepared, not with_adjoint
+        self.some: range | None = None
         self._spare: dict[int, SpinorField] = {}
 
-    def _odd(self, source: SpinorField, some: range | None = None) -> SpinorField:
+    def _odd(self, source: SpinorField) -> SpinorField:
         """Return memory for vectors on the odd sites, which all products share."""
         each = source.count // source.replicas
         if each not in self._spare:
             kind = self._prepared.operator.field, source.storage.name, each, ODD, source.fifth
             self._spare[each] = SpinorField.empty(*kind)
-        return self._spare[each] if some is None else self._spare[each].part(some)
-
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `apply_on`."""
-        return self.apply_on(None, target, source, dagger)
+        return self._spare[each].part(self.some) if self.some else self._spare[each]
 
     def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
         """Return a call that copies X, if this is not divided; see `ReducedOperator.left_part`."""
         return partial(Combine(target, source, parity=EVEN), 0, 1)
 
     def on(self, some: range) -> LinearOperator:
-        """Return the operator for vectors on some replicas alone."""
-        return _OnReplicas(self, some)
+        """Return the operator for vectors on some replicas alone, in the same memory."""
+        operator = copy(self)
+        operator.some = some
+        return operator
 
-    def apply_on(
-        self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
-    ) -> Apply:
-        """Return a call that computes the product of vectors on some replicas, or on all.
-
-        See `LinearOperator.apply`.
-        """
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
-        odd, prepare = self._odd(source, some), self._prepared.prepare
+        odd, prepare, some = self._odd(source), self._prepared.prepare, self.some
         first = prepare(odd, source, ODD, DIVIDED, dagger=dagger, some=some)
         form = ADDED if self.divided else WHOLE
         second = prepare(target, odd, EVEN, form, source, dagger, some)
         kappa2 = square(self._prepared.operator.kappa, source.field.devices.strict)
         return in_turn(first, partial(second, -kappa2))
-
-
-class _OnReplicas(LinearOperator):
-    """A preconditioned operator for vectors on some replicas alone.
-
-    Parameters
-    ----------
-    operator : PreconditionedOperator
-        The operator on all replicas.
-    some : range
-        The replicas.
-    """
-
-    def __init__(self, operator: PreconditionedOperator, some: range) -> None:
-        self._one, self._some, self.parities = operator, some, operator.parities
-
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `LinearOperator.apply`."""
-        return self._one.apply_on(self._some, target, source, dagger)
 
 
 class NormalOperator(LinearOperator):
