@@ -19,20 +19,7 @@ from gauge_mc.devices.base import Launch, Registers
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_file
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.hopping import (
-    DIVIDED,
-    EVEN,
-    EXACT,
-    ODD,
-    WHOLE,
-    HermitianPart,
-    HoppingOperator,
-    LinearOperator,
-    PreparedOperator,
-    ReducedOperator,
-    Slabs,
-    empty_blocks,
-)
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.preconditioned import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SOLVERS, SolverParameters
 from gauge_mc.extensions.quarks.solvers.krylov import limited, runs
@@ -67,9 +54,9 @@ class DiagonalDerivative:
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self.blocks: Slabs = empty_blocks(field, EXACT)
+        self.blocks: hopping.Slabs = hopping.empty_blocks(field, hopping.EXACT)
 
-    def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> Slabs:
+    def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> hopping.Slabs:
         """Return L for the action -sum_i weight_i 2 Re X_i^dagger A Y_i."""
         for first in range(0, x.per_site, MOST_PAIRS):
             factors = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
@@ -77,7 +64,7 @@ class DiagonalDerivative:
                 slab.launch(
                     PAIR_DERIVATIVE,
                     slab.whole(),
-                    EXACT.choice,
+                    hopping.EXACT.choice,
                     x=x.structure(x_slab, first),
                     y=y.structure(y_slab, first),
                     derivative=slab.buffer.address,
@@ -87,13 +74,13 @@ class DiagonalDerivative:
                 )
         return self.blocks
 
-    def of_determinant(self, part: HermitianPart, weight: float) -> Slabs:
+    def of_determinant(self, part: hopping.HermitianPart, weight: float) -> hopping.Slabs:
         """Return L for the action (weight / 2) sum over the odd sites of ln det (H^2 + m^2)."""
-        for slab, blocks, inverse in zip(self.blocks, *part.stored(EXACT), strict=True):
+        for slab, blocks, inverse in zip(self.blocks, *part.stored(hopping.EXACT), strict=True):
             slab.launch(
                 DETERMINANT_DERIVATIVE,
                 slab.whole(),
-                EXACT.choice,
+                hopping.EXACT.choice,
                 blocks=blocks.buffer.address,
                 inverse=inverse.buffer.address,
                 derivative=slab.buffer.address,
@@ -103,11 +90,11 @@ class DiagonalDerivative:
         return self.blocks
 
 
-def log_determinants(part: HermitianPart) -> list[SlabSums]:
+def log_determinants(part: hopping.HermitianPart) -> list[SlabSums]:
     """Return the sums over the odd sites of ln det (H^2 + m^2), one for each slab."""
     sums = []
-    for slab in part.stored(EXACT)[0]:
-        slab_sums = SlabSums(slab, 1, 1, slab.whole(ODD), choices=(EXACT.choice,))
+    for slab in part.stored(hopping.EXACT)[0]:
+        slab_sums = SlabSums(slab, 1, 1, slab.whole(hopping.ODD), choices=(hopping.EXACT.choice,))
         slab_sums.launch(LOG_DETERMINANT, {"blocks": slab.buffer.address, "mass": part.mass})
         sums.append(slab_sums)
     return sums
@@ -138,7 +125,11 @@ class HoppingForce:
     """
 
     def __init__(
-        self, operator: PreparedOperator, force: AlgebraField, x: SpinorField, y: SpinorField
+        self,
+        operator: hopping.PreparedOperator,
+        force: AlgebraField,
+        x: SpinorField,
+        y: SpinorField,
     ) -> None:
         self._fields = (force, x, y)  # which own the memory
         self._kappa = operator.operator.kappa
@@ -153,7 +144,7 @@ class HoppingForce:
             for n in range(len(x.slabs)):
                 self._prepare(operator, n, first, min(most, x.per_site - first))
 
-    def _prepare(self, operator: PreparedOperator, n: int, first: int, pairs: int) -> None:
+    def _prepare(self, operator: hopping.PreparedOperator, n: int, first: int, pairs: int) -> None:
         """Prepare the launch for some pairs from `first` on, on slab number n of this process."""
         force, x, y = self._fields
         slab = x.slabs[n]
@@ -269,12 +260,12 @@ class OddSites:
     """
 
     def __init__(
-        self, operator: HoppingOperator, vector: SpinorField, dagger: bool = False
+        self, operator: hopping.HoppingOperator, vector: SpinorField, dagger: bool = False
     ) -> None:
         self._kappa = operator.kappa
         prepared = operator.prepared(vector.storage.name)
-        self._hop = prepared.prepare(vector, vector, ODD, DIVIDED, dagger=dagger)
-        self._scale = Combine(vector, vector, parity=ODD)
+        self._hop = prepared.prepare(vector, vector, hopping.ODD, hopping.DIVIDED, dagger=dagger)
+        self._scale = Combine(vector, vector, parity=hopping.ODD)
 
     def __call__(self) -> None:
         """Set the vector on the odd sites."""
@@ -298,12 +289,14 @@ class NormalPairs:
     """
 
     def __init__(
-        self, operator: HoppingOperator, even: SpinorField, x: SpinorField, y: SpinorField
+        self, operator: hopping.HoppingOperator, even: SpinorField, x: SpinorField, y: SpinorField
     ) -> None:
         self._kappa = operator.kappa
         self._take_x = operator.reduced(True).left_part(x, even)
         self._lift_x, self._lift_y = OddSites(operator, x, dagger=True), OddSites(operator, y)
-        self._adjoint = operator.prepared().prepare(y, x, EVEN, WHOLE, x, dagger=True)
+        self._adjoint = operator.prepared().prepare(
+            y, x, hopping.EVEN, hopping.WHOLE, x, dagger=True
+        )
 
     def lift(self) -> None:
         """Set both on all sites, given X and Y on the even ones; see `OddSites`."""
@@ -344,16 +337,16 @@ class QuarkSystem:
         Then dS = -2 Re X'^dagger (dM) Y for S = phi^dagger (Mh Mh^dagger)^-1 phi.
     """
 
-    def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
+    def __init__(self, operator: hopping.HoppingOperator, request: QuarkSolver) -> None:
         self._operator, self._request = operator, request
         empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
-        self.phi, self.even = (empty(parity=EVEN) for _ in range(2))
+        self.phi, self.even = (empty(parity=hopping.EVEN) for _ in range(2))
         self.x, self.y = (empty() for _ in range(2))
-        self._reduced: dict[str, ReducedOperator] = {}
+        self._reduced: dict[str, hopping.ReducedOperator] = {}
         self._copied: dict[range, list[Combine]] = {}
         self._pairs = NormalPairs(operator, self.even, self.x, self.y)
 
-    def reduced(self, precision: str = EXACT.name) -> ReducedOperator:
+    def reduced(self, precision: str = hopping.EXACT.name) -> hopping.ReducedOperator:
         """Return Mh for spinors of some precision."""
         if precision not in self._reduced:
             self._reduced[precision] = self._operator.reduced(True, precision)
@@ -400,14 +393,14 @@ class QuarkSystem:
         """Mh Mh^dagger X = phi, then Mh Y = phi and Mh^dagger X = Y if these are solved first."""
         between = self.phi.like()
 
-        def normal(some: range, precision: str) -> LinearOperator:
-            spare = between.part(some) if precision == EXACT.name else None
+        def normal(some: range, precision: str) -> hopping.LinearOperator:
+            spare = between.part(some) if precision == hopping.EXACT.name else None
             return NormalOperator(self.reduced(precision).on(some), spare)
 
-        def direct(some: range, precision: str) -> LinearOperator:
+        def direct(some: range, precision: str) -> hopping.LinearOperator:
             return self.reduced(precision).on(some)
 
-        def adjoint(some: range, precision: str) -> LinearOperator:
+        def adjoint(some: range, precision: str) -> hopping.LinearOperator:
             return AdjointOperator(self.reduced(precision).on(some))
 
         kind, history = SOLVERS[self._request.solver], self._request.history
@@ -426,6 +419,8 @@ class QuarkSystem:
         """Return the copies of the solutions Y and X of two systems on some replicas."""
         if some not in self._copied:
             pairs = zip((self.y, self.even), self._systems[1:], strict=True)
-            combines = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
+            combines = [
+                Combine(a.part(some), b.memory.y.part(some), parity=hopping.EVEN) for a, b in pairs
+            ]
             limited(self._copied)[some] = combines
         return self._copied[some]

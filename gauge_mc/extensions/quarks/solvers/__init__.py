@@ -450,9 +450,9 @@ class Solver(ABC):
         """Add to `x` what still waits to be added; by default nothing does."""
         return
 
-    def leave_out(self, done: Mask) -> None:
+    def leave_out(self, solved: Mask) -> None:
         """Leave vectors unchanged from now on."""
-        self.done = done
+        self.done = solved
 
     def add(self, some: Mask) -> None:
         """Add `x` of some vectors to the solution, and compute their true residuals."""
@@ -606,12 +606,12 @@ class Search:
         solver.replace(self._vectors(again))
         progress.updates += 1
         some = self._vectors(again)
-        done = solver.done | self._vectors(lost) | (some & (norms <= self._targets))
-        watch.take(norms, self._now, some & ~done, broken | ended, again)
+        solved = solver.done | self._vectors(lost) | (some & (norms <= self._targets))
+        watch.take(norms, self._now, some & ~solved, broken | ended, again)
         smallest = watch.smallest.max()
         if smallest < SMALLER * self._best:
             self._best, self._best_at = smallest, progress.iterations.copy()
-        again = again & self._any(~done)
+        again = again & self._any(~solved)
         late = again & (progress.iterations >= request.iterations)
         impatient = progress.iterations - self._best_at > solver.patience
         stuck = again & ~late & (watch.stagnates | impatient)
@@ -619,9 +619,9 @@ class Search:
             of_group = (x.reshape(late.size, -1)[n] for x in (norms, self._targets))
             progress.errors[n] = ConvergenceError(too_many(request, *of_group))
         self.stagnated = self.stagnated | stuck
-        done = done | self._vectors(late | stuck)
-        solver.leave_out(done)
-        self.live = self._any(~done)
+        solved = solved | self._vectors(late | stuck)
+        solver.leave_out(solved)
+        self.live = self._any(~solved)
         if self.live.any():
             again = again & self.live
             restarted = again & (broken | (request.method == DEFECT))
@@ -637,7 +637,7 @@ class Residual:
         The right-hand sides on the even sites, in double precision.
     operator : LinearOperator
         The operator in double precision.
-    whole : Residual, optional
+    parent : Residual, optional
         That of all replicas, of which b are some with a vector on each, in whose memory it is; call
         `restart` first. By default the memory is new.
     some : range
@@ -657,15 +657,15 @@ class Residual:
         self,
         b: SpinorField,
         operator: LinearOperator,
-        whole: Residual | None = None,
+        parent: Residual | None = None,
         some: range = range(0),
         deflation: Deflation | None = None,
     ) -> None:
         self.fields: tuple[SpinorField, ...]
         self.norms: Norms
-        if whole:
-            self.fields = tuple(x.part(some) for x in whole.fields)
-            self.norms = whole.norms[some.start : some.stop]
+        if parent:
+            self.fields = tuple(x.part(some) for x in parent.fields)
+            self.norms = parent.norms[some.start : some.stop]
         else:
             self.fields, self.norms = tuple(b.like() for _ in range(4)), np.zeros(b.count)
         self.y, self.r, product, self._more = self.fields
@@ -677,15 +677,15 @@ class Residual:
         """Copies of corrections by their identity; the calls keep these."""
         self._b_b = Multiply(b)
         self._deflate = deflation and DeflatedCorrection(deflation, operator, self.y, self.r)
-        if not whole:
+        if not parent:
             self.first: Norms = np.sqrt(self._b_b().norm2)
             self.update()
             self._complete(np.zeros(b.count, np.bool_))
 
-    def start_from(self, other: Residual) -> None:
+    def start_from(self, previous: Residual) -> None:
         """Begin with the solution of the same system in another form, if it is better than 0."""
-        if (other.norms < other.first).all():
-            self.y.copy(other.y)
+        if (previous.norms < previous.first).all():
+            self.y.copy(previous.y)
             self.update()
 
     def restart(self) -> None:

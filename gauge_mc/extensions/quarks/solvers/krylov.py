@@ -21,16 +21,8 @@ from gauge_mc.extensions.quarks.solvers import (
     Solver,
     SolverParameters,
 )
-from gauge_mc.extensions.quarks.solvers.device_iterations import (
-    CURVATURE,
-    DIRECTION,
-    EVERY,
-    MIXED,
-    RESIDUAL,
-    DeviceIterations,
-    constants_of,
-    runs_ahead,
-)
+from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
@@ -93,16 +85,14 @@ class ConjugateGradients(Solver):
 
     def prepare_ahead(self) -> DeviceIterations:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
-        ahead = DeviceIterations(
-            self.r,
-            (CURVATURE, RESIDUAL, DIRECTION),
-        )
-        step = Advance(self.r, self.q, found=ahead.factors(CURVATURE, c="STEP"))
-        factors = ahead.factors(DIRECTION, a="ALPHA", b="BETA")
-        advance = AdvanceDirection(self.x, self.p, self.s, found=factors)
-        take_curvature = ahead.take(CURVATURE, self._q_q.sums)
-        take_residual = ahead.take(RESIDUAL, step.sums)
-        take_direction = ahead.take(DIRECTION, self._s_s.sums)
+        parts = on_devices.CURVATURE, on_devices.RESIDUAL, on_devices.DIRECTION
+        (curvature, residual, direction), ahead = parts, DeviceIterations(self.r, parts)
+        step = Advance(self.r, self.q, scalars=ahead.factors(curvature, c="STEP"))
+        factors = ahead.factors(direction, a="ALPHA", b="BETA")
+        advance = AdvanceDirection(self.x, self.p, self.s, scalars=factors)
+        take_curvature = ahead.take(curvature, self._q_q.sums)
+        take_residual = ahead.take(residual, step.sums)
+        take_direction = ahead.take(direction, self._s_s.sums)
         apply_r = ahead.beside([take_residual], [self._apply_r, self._s_s.launch])
         first = self._apply_p, self._q_q.launch, take_curvature, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, apply_r, take_direction, advance))
@@ -121,7 +111,7 @@ BICGSTAB_COEFFICIENTS = Kernel("bicgstab_coefficients")
 SHADOW, MINIMUM, TURN = map(BICGSTAB_COEFFICIENTS.constant, ("SHADOW", "MINIMUM", "TURN"))
 """Parts of an iteration, after which the search may halt."""
 
-PARTS = SHADOW, MINIMUM, RESIDUAL | TURN
+PARTS = SHADOW, MINIMUM, on_devices.RESIDUAL | TURN
 
 
 @SOLVERS.register
@@ -200,16 +190,16 @@ class BiCGstab(Solver):
         if kind is None:
             return None
         shadow, minimum, end = PARTS
-        arithmetic = constants_of(BICGSTAB_COEFFICIENTS)[kind]
+        arithmetic = on_devices.constants_of(BICGSTAB_COEFFICIENTS)[kind]
         ahead = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
-        half_step = Combine(self.r, self.v, found=ahead.factors(shadow, b="HALF_STEP"))
+        half_step = Combine(self.r, self.v, scalars=ahead.factors(shadow, b="HALF_STEP"))
         factors = ahead.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
-        step = Advance(self.r, self.t, self.x, self.p, self.shadow, found=factors)
+        step = Advance(self.r, self.t, self.x, self.p, self.shadow, scalars=factors)
         factors = ahead.factors(end, a="BETA", c="BACK")
-        direction = Combine(self.p, self.r, self.v, found=factors)
-        take_shadow = ahead.take(shadow, self._shadow_v.sums, MIXED)
-        take_minimum = ahead.take(minimum, self._t_r.sums, EVERY)
-        take_end = ahead.take(end, step.sums, EVERY)
+        direction = Combine(self.p, self.r, self.v, scalars=factors)
+        take_shadow = ahead.take(shadow, self._shadow_v.sums, on_devices.MIXED)
+        take_minimum = ahead.take(minimum, self._t_r.sums, on_devices.EVERY)
+        take_end = ahead.take(end, step.sums, on_devices.EVERY)
         first = self._apply_p, self._shadow_v.launch, take_shadow, partial(half_step, 1, 0)
         second = self._apply_r, self._t_r.launch, take_minimum, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, *second, take_end, partial(direction, 0, 1)))
@@ -260,11 +250,12 @@ class _GradientLaunches:
         r, x, p, t = self._vectors
         if not runs_ahead(x):
             return None
-        iterations = DeviceIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
-        step = Advance(r, t, x, p, found=iterations.factors(CURVATURE, a="ALPHA", c="STEP"))
-        turn = Combine(p, r, found=iterations.factors(RESIDUAL | DIRECTION, a="BETA"))
-        take_curvature = iterations.take(CURVATURE, self.q_q.sums)
-        take_residual = iterations.take(RESIDUAL | DIRECTION, step.sums)
+        curvature, end = on_devices.CURVATURE, on_devices.END
+        iterations = DeviceIterations(r, (curvature, end))
+        step = Advance(r, t, x, p, scalars=iterations.factors(curvature, a="ALPHA", c="STEP"))
+        turn = Combine(p, r, scalars=iterations.factors(end, a="BETA"))
+        take_curvature = iterations.take(curvature, self.q_q.sums)
+        take_residual = iterations.take(end, step.sums)
         apply_rest = iterations.beside([self.q_q.launch, take_curvature], [self.apply_rest])
         first = self.apply_adjoint, apply_rest, partial(step, 0)
         iterations.iterate = iterations.record(in_turn(*first, take_residual, partial(turn, 0, 1)))
@@ -304,12 +295,12 @@ class NormalGradients(Solver):
     def begin(self) -> None:
         """Begin the iteration along the residuals."""
         if not self.done.all():
-            self.rho[self._whole.numbers] = self._whole.r_r().norm2
-            self._whole.turn(0, 1)
+            self.rho[self._running.numbers] = self._running.r_r().norm2
+            self._running.turn(0, 1)
 
     def run_ahead(self, watch: ResidualWatch, now: Norms, iterations: Counts) -> None:
         """Iterate as long as nothing has to be decided; see `Solver.run_ahead`."""
-        self._begun, some = self._whole.ahead, self._whole.numbers
+        self._begun, some = self._running.ahead, self._running.numbers
         if self._begun:
             watch.run_ahead(self._begun, some, ~self.done, self.rho, now, iterations)
             self._curvature[some] = self._begun["CURVATURES"]
@@ -317,33 +308,32 @@ class NormalGradients(Solver):
 
     def step(self) -> Norms:
         """Go along the directions; see `Solver.step`."""
-        whole = self._whole
+        running = self._running
         if not self._begun:
-            whole.apply_adjoint()
-            self._curvature[whole.numbers] = whole.q_q().norm2
+            running.apply_adjoint()
+            self._curvature[running.numbers] = running.q_q().norm2
         stepping = ~self.done & usable(self._curvature)
         self.broken = ~stepping
         if self._begun and self._begun.knows_residual:
             return self._next
         alpha = ratio(self.rho, self._curvature, stepping)
-        whole.apply_rest()
+        running.apply_rest()
         # Directions that have broken down may contain anything, and are left out then.
         broken = bool((stepping == self.done).any())
-        for some in map(self._launched, runs(stepping)) if broken else (whole,):
+        for some in map(self._launched, runs(stepping)) if broken else (running,):
             some.step(-alpha[some.numbers], alpha[some.numbers])
             self._next[some.numbers] = some.step.products().norm2
         return self._next
 
     def turn(self, replaced: bool) -> None:
         """Choose the next directions; see `Solver.turn`."""
-        nothing = np.zeros_like(self.done)
-        self.go_on(nothing, nothing)
+        self.go_on(*np.zeros((2, self.done.size), np.bool_))
 
-    def leave_out(self, done: Mask) -> None:
+    def leave_out(self, solved: Mask) -> None:
         """Leave vectors out of the launches; see `Solver.leave_out`."""
-        self.done = done
-        if not done.all():
-            self._whole = self._launched(span(~done))
+        self.done = solved
+        if not solved.all():
+            self._running = self._launched(span(~solved))
 
     def add(self, some: Mask) -> None:
         """Add `x` on some replicas; see `Solver.add`."""
@@ -363,7 +353,7 @@ class NormalGradients(Solver):
             new[part.numbers] = part.r_r().norm2
         beta = ratio(new, self.rho, ~self.done & ~broken & usable(self.rho))
         self.rho = np.where(self.done, self.rho, new)
-        self._whole.turn(beta[self._whole.numbers], 1)
+        self._running.turn(beta[self._running.numbers], 1)
 
     def _launched(self, some: range) -> _GradientLaunches:
         """Return the launches on some replicas."""

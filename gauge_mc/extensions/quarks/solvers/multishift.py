@@ -50,18 +50,8 @@ from gauge_mc.extensions.quarks.solvers import (
     SolverParameters,
     in_groups,
 )
-from gauge_mc.extensions.quarks.solvers.device_iterations import (
-    CURVATURE,
-    DIRECTION,
-    EXACTLY,
-    MOST_SHARES,
-    REAL,
-    RESIDUAL,
-    UNWATCHED,
-    DeviceIterations,
-    SlabState,
-    runs_ahead,
-)
+from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
 from gauge_mc.extensions.quarks.vectors import algebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.fields.sums import SUM_BYTES
@@ -154,7 +144,7 @@ class _SlabShifts:
         Norms of shifts and of vectors, and their extent along a fifth direction, or 1.
     """
 
-    def __init__(self, slab: SlabState, shifts: int, vectors: int, fifth: int) -> None:
+    def __init__(self, slab: on_devices.SlabState, shifts: int, vectors: int, fifth: int) -> None:
         self._slab, self._fifth = slab, fifth
         self._state = (ROWS, shifts, vectors)
         self._past = (MOST_STEPS, PAST_NUMBERS, vectors)
@@ -166,7 +156,7 @@ class _SlabShifts:
         """The factors of `AdvanceShifts`."""
         _, shifts, vectors = self._state
         address = self._memory.address + FACTORS_OF_SHIFTS * shifts * vectors * SUM_BYTES
-        return replace(self._slab.found(END), factors={"factors": address})
+        return replace(self._slab.found(on_devices.END), factors={"factors": address})
 
     def write(self, state: Norms) -> None:
         """Write the state."""
@@ -181,9 +171,9 @@ class _SlabShifts:
     def launch(self) -> Launch:
         """Return a call that computes the coefficients of a step."""
         (x, y, z), (_, shifts, vectors) = self._slab.layout.extents, self._state
-        scalars = self._slab.found(END, alpha="ALPHA", beta="BETA")
+        scalars = self._slab.found(on_devices.END, alpha="ALPHA", beta="BETA")
         arguments = SHIFT_COEFFICIENTS.arguments(
-            EXACTLY,
+            on_devices.EXACTLY,
             geometry=self._slab.layout.geometry,
             work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
             norm2=self._slab.row("NORM2"),
@@ -194,9 +184,9 @@ class _SlabShifts:
             shifts=shifts,
             vectors=vectors,
             fifth=self._fifth,
-            shares=geometry_structure("Shares")(min(shifts * vectors, MOST_SHARES), 1),
+            shares=geometry_structure("Shares")(min(shifts * vectors, on_devices.MOST_SHARES), 1),
         )
-        kernel = self._slab.device.kernel(SHIFT_COEFFICIENTS, EXACTLY)
+        kernel = self._slab.device.kernel(SHIFT_COEFFICIENTS, on_devices.EXACTLY)
         return kernel.prepared(repeated([arguments], 1))
 
 
@@ -212,8 +202,6 @@ Corrections, for every mass and with the smallest errors, would cost far more th
 polynomials took 6 % fewer steps on 6^3 x 12, where no correction was needed.
 """
 
-
-END = RESIDUAL | DIRECTION
 
 MOST_PREPARED = 32
 """Number of lowest shifts whose steps are kept."""
@@ -251,17 +239,17 @@ class StepsAhead:
         number: int,
         advancing: Callable[[Sequence[algebra.OnDevice]], Launch],
     ) -> None:
-        self.gradient = gradient = DeviceIterations(r, (CURVATURE, END))
+        self.gradient = gradient = DeviceIterations(r, (on_devices.CURVATURE, on_devices.END))
         self._slabs = [_SlabShifts(x, number, r.count, r.fifth or 1) for x in gradient.slabs]
         self._shape = ROWS, number, r.count
         self._apply_shifted, multiply = apply_shifted, algebra.Multiply(q, p)
-        step = algebra.Advance(r, q, found=gradient.factors(CURVATURE, c="STEP"))
-        turn = algebra.Combine(p, r, found=gradient.factors(END, a="BETA"))
+        step = algebra.Advance(r, q, scalars=gradient.factors(on_devices.CURVATURE, c="STEP"))
+        turn = algebra.Combine(p, r, scalars=gradient.factors(on_devices.END, a="BETA"))
         self._step: tuple[Callable[[], object], ...] = (
             multiply.launch,
-            gradient.take(CURVATURE, multiply.sums, REAL),
+            gradient.take(on_devices.CURVATURE, multiply.sums, on_devices.REAL),
             partial(step, 0),
-            gradient.take(END, step.sums),
+            gradient.take(on_devices.END, step.sums),
             *(slab.launch() for slab in self._slabs),
             advancing([slab.factors for slab in self._slabs]),
             partial(turn, 0, 1),
@@ -288,7 +276,7 @@ class StepsAhead:
             state[row(name), shifts] = values
         for slab in self._slabs:
             slab.write(state)
-        self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
+        self.gradient.run(**on_devices.UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
         state, past = self._slabs[0].read()
         names = ("ZETA", "OLDER", "ACTIVE", "LAST_ALPHA", "LAST_BETA", "STEPS")
         zeta, older, active, alpha, beta, steps = (state[row(name)] for name in names)
@@ -560,14 +548,14 @@ class TwoPassSum:
         if not np.isfinite(norms).all():
             raise ConvergenceError("The right-hand side contains a value that is not a number.")
         search.run(shifts, tolerance * norms, self._most, relaxed=0)
-        taken, coefficients = [], ShiftCoefficients(shifts, norms.size)
+        steps, coefficients = [], ShiftCoefficients(shifts, norms.size)
         for past in search.past:
             for norm2, alpha, beta in zip(*past, strict=True):
                 coefficients.unfinished(np.sqrt(norm2), tolerance * norms)
-                taken.append(coefficients.advance(alpha, beta))
+                steps.append(coefficients.advance(alpha, beta))
         self._copy(0, 1)
         search.turn(0, 1)
-        for weight, (a, b, _) in zip(_weights(factors, taken), taken, strict=True):
+        for weight, (a, b, _) in zip(_weights(factors, steps), steps, strict=True):
             alpha, beta = a[0], b[0]  # of the lowest shift, which ends last
             self._add(1, weight)
             search.apply_shifted(float(shifts[0]))
@@ -575,14 +563,14 @@ class TwoPassSum:
             search.turn(beta, 1)
 
 
-def _weights(factors: Sequence[float], taken: Sequence[tuple[Norms, Norms, Norms]]) -> list[Norms]:
+def _weights(factors: Sequence[float], steps: Sequence[tuple[Norms, Norms, Norms]]) -> list[Norms]:
     """Return the factors of the residuals in a sum over shifts, for every step."""
     scales, weights = np.array(factors)[:, None], []
-    first = np.ones((len(factors), taken[0][0].shape[1] if taken else 0))
+    first = np.ones((len(factors), steps[0][0].shape[1] if steps else 0))
     sums = np.zeros_like(first)
-    for n in reversed(range(len(taken))):
-        a, b, _ = taken[n]
-        zeta = taken[n - 1][2] if n else first
+    for n in reversed(range(len(steps))):
+        a, b, _ = steps[n]
+        zeta = steps[n - 1][2] if n else first
         live = len(a)
         sums[:live] = a + b * sums[:live]
         sums[live:] = 0

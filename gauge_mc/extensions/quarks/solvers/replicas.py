@@ -13,14 +13,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from gauge_mc.extensions.quarks import solvers
 from gauge_mc.extensions.quarks.hopping import LinearOperator
-from gauge_mc.extensions.quarks.solvers import (
-    Residual,
-    Search,
-    Solver,
-    SolverParameters,
-    SolverProgress,
-)
 from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients, limited, runs
 from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, precisions_from
@@ -120,25 +114,25 @@ class RepeatedSystem:
         self,
         operator: Callable[[range, str], LinearOperator],
         b: SpinorField,
-        request: SolverParameters,
-        kind: type[Solver] | None = None,
+        request: solvers.SolverParameters,
+        kind: type[solvers.Solver] | None = None,
         history: int = 0,
     ) -> None:
         self.operator, self._b, self._request, self._kind = operator, b, request, kind
         self._history = history
-        self._residuals: dict[range, Residual] = {}
-        self._solvers: dict[tuple[str, range], Solver] = {}
+        self._residuals: dict[range, solvers.Residual] = {}
+        self._solvers: dict[tuple[str, range], solvers.Solver] = {}
 
     @cached_property
-    def memory(self) -> Residual:
+    def memory(self) -> solvers.Residual:
         """The solutions on all replicas with their true residuals."""
-        return Residual(self._b, self.operator(range(self._b.replicas), EXACT))
+        return solvers.Residual(self._b, self.operator(range(self._b.replicas), EXACT))
 
-    def residual(self, some: range) -> Residual:
+    def residual(self, some: range) -> solvers.Residual:
         """Return the solutions on some replicas with their true residuals."""
         if some not in self._residuals:
             system = self._b.part(some), self.operator(some, EXACT)
-            limited(self._residuals)[some] = Residual(*system, self.memory, some)
+            limited(self._residuals)[some] = solvers.Residual(*system, self.memory, some)
         return self._residuals[some]
 
     def forget(self) -> None:
@@ -152,7 +146,7 @@ class RepeatedSystem:
         """Solve the system on some replicas."""
         for some in runs(active):
             self.residual(some).restart()
-        targets, progress = tolerance * self.memory.norms, SolverProgress.begin(active.size)
+        targets, progress = tolerance * self.memory.norms, solvers.SolverProgress.begin(active.size)
         bad = active & ~np.isfinite(targets)
         progress.fail(bad, "The right-hand side contains a value that is not a number.")
         remaining = active & ~bad
@@ -167,8 +161,8 @@ class RepeatedSystem:
                 part = slice(some.start, some.stop)
                 if remaining[part].any():
                     solver = self._solver(some, parameters)
-                    state = SolverProgress(progress.iterations[part])
-                    search = Search(solver, targets[part], state, remaining[part])
+                    state = solvers.SolverProgress(progress.iterations[part])
+                    search = solvers.Search(solver, targets[part], state, remaining[part])
                     remaining[part] = search.run()
                     progress.errors |= {some.start + n: x for n, x in state.errors.items()}
         total.iterations += progress.iterations
@@ -184,7 +178,7 @@ class RepeatedSystem:
         number = self._b.replicas
         return [range(n, n + 1) for n in range(number)] if self._kind else [range(number)]
 
-    def _solver(self, some: range, request: SolverParameters) -> Solver:
+    def _solver(self, some: range, request: solvers.SolverParameters) -> solvers.Solver:
         """Return the solver for some replicas in a precision, with its memory."""
         key = request.inner, some
         if key not in self._solvers:
@@ -194,7 +188,7 @@ class RepeatedSystem:
         self._solvers[key].request = request
         return self._solvers[key]
 
-    def _on(self, some: range, inner: str) -> tuple[Residual, LinearOperator]:
+    def _on(self, some: range, inner: str) -> tuple[solvers.Residual, LinearOperator]:
         return self.residual(some), self.operator(some, inner)
 
     @cached_property

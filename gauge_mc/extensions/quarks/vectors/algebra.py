@@ -140,8 +140,8 @@ class _LaunchSet:
         """The sums of all vectors, by those that a launch treats together."""
         return [GroupSums(group.first, group.slab_sums) for group in self._groups]
 
-    def fetch(self) -> Products:
-        """Wait for the sums of the last launch."""
+    def products(self) -> Products:
+        """Wait for the scalar products of the last launch."""
         sums = np.empty((self._vectors, PRODUCTS))
         for group in self._groups:
             sums[group.numbers] = add_slices(self._devices, group.sums())
@@ -243,7 +243,7 @@ def _vectors_as_replicas(layout: Layout, count: int) -> Layout:
     return replace(layout, above=0, below=0, replicas=count)
 
 
-class Advance:
+class Advance(_LaunchSet):
     """x += a p + b r and r += c t, with scalar products of the new r.
 
     Parameters
@@ -256,7 +256,7 @@ class Advance:
         For <w, r>.
     parity : int, optional
         The sites; by default all those of the first field.
-    found : sequence of OnDevice, optional
+    scalars : sequence of OnDevice, optional
         For every slab, factors that take the place of those of the calls.
     """
 
@@ -268,33 +268,24 @@ class Advance:
         p: SpinorField | None = None,
         w: SpinorField | None = None,
         parity: int | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields = {"r": r, "t": t, "x": x, "p": p, "w": w}
-        self._prepared = _LaunchSet(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity, found)
+        super().__init__(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity, scalars)
 
     def __call__(self, c: Factors, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b, c=c)
-
-    def products(self) -> Products:
-        """Wait for the scalar products of the last step."""
-        return self._prepared.fetch()
-
-    @property
-    def sums(self) -> list[GroupSums]:
-        """The sums of the products."""
-        return self._prepared.sums
+        self.launch(a=a, b=b, c=c)
 
 
-class AdvanceDirection:
+class AdvanceDirection(_LaunchSet):
     """x += a p and then p = b p + s.
 
     Parameters
     ----------
     x, p, s : SpinorField
         The vectors of the formula; x and p change.
-    parity, found
+    parity, scalars
         See `Advance`.
     """
 
@@ -304,17 +295,17 @@ class AdvanceDirection:
         p: SpinorField,
         s: SpinorField,
         parity: int | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"x": x, "p": p, "s": s}
-        self._prepared = _LaunchSet(ADVANCE_DIRECTION, fields, ("a", "b"), parity, found)
+        super().__init__(ADVANCE_DIRECTION, fields, ("a", "b"), parity, scalars)
 
     def __call__(self, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b)
+        self.launch(a=a, b=b)
 
 
-class Combine:
+class Combine(_LaunchSet):
     """p = a p + b r + c v + d w; a field with the factor 0 is not read.
 
     Parameters
@@ -323,7 +314,7 @@ class Combine:
         The vectors p and r of the formula; p changes.
     v, w : SpinorField, optional
         The vectors v and w of the formula; by default there is no such term.
-    parity, found
+    parity, scalars
         See `Advance`.
     """
 
@@ -334,17 +325,17 @@ class Combine:
         v: SpinorField | None = None,
         parity: int | None = None,
         w: SpinorField | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v, "w": w}
-        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity, found)
+        super().__init__(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity, scalars)
 
     def __call__(self, a: Factors, b: Factors, c: Factors = 0, d: Factors = 0) -> None:
         """Carry out the combination; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b, c=c, d=d)
+        self.launch(a=a, b=b, c=c, d=d)
 
 
-class Multiply:
+class Multiply(_LaunchSet):
     """The scalar products <w, r> and <r, r>.
 
     Parameters
@@ -360,25 +351,12 @@ class Multiply:
     def __init__(
         self, r: SpinorField, w: SpinorField | None = None, parity: int | None = None
     ) -> None:
-        self._prepared = _LaunchSet(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
+        super().__init__(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
 
     def __call__(self) -> Products:
         """Compute the products."""
         self.launch()
         return self.products()
-
-    def launch(self) -> None:
-        """Begin to compute the products."""
-        self._prepared.launch()
-
-    def products(self) -> Products:
-        """Wait for the products of the last launch."""
-        return self._prepared.fetch()
-
-    @property
-    def sums(self) -> list[GroupSums]:
-        """The sums of the products."""
-        return self._prepared.sums
 
 
 class PairAlgebra:
