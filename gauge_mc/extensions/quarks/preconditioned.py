@@ -11,6 +11,7 @@ arXiv:0707.0131). So they are taken away again whenever the true residual is com
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,7 @@ from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.options import Option
 from gauge_mc.quoting import square
+from gauge_mc.updates.monomials import Mask
 
 
 class PreconditionedOperator(ReducedOperator):
@@ -285,32 +287,26 @@ class Deflation:
                 "parameters."
             )
 
+    def correction(
+        self, operator: LinearOperator, y: SpinorField, r: SpinorField
+    ) -> Callable[[Mask], None]:
+        """Return a call that adds what solutions lack along the modes, unless they are done.
 
-class DeflatedCorrection:
-    """Add the parts along low modes that solutions lack.
+        Parameters
+        ----------
+        operator : LinearOperator
+            Mh in double precision, with its adjoint.
+        y, r : SpinorField
+            The solutions so far, and their residuals.
+        """
+        image, numbers = r.like(), range(y.count)
+        apply = operator.apply(image, r, dagger=True)
+        products = [BasisProducts(self.vectors, image, n, self.vectors.count) for n in numbers]
+        combine = [CombineBasis(y, n, self.vectors) for n in numbers]
 
-    Parameters
-    ----------
-    deflation : Deflation
-        The modes.
-    operator : LinearOperator
-        Mh in double precision, with its adjoint.
-    y, r : SpinorField
-        The solutions so far, and their residuals.
-    """
+        def add(converged: Mask) -> None:
+            apply()
+            for n in np.flatnonzero(~converged).tolist():
+                combine[n](products[n]() / self.values)
 
-    def __init__(
-        self, deflation: Deflation, operator: LinearOperator, y: SpinorField, r: SpinorField
-    ) -> None:
-        modes, image = deflation.vectors, r.like()
-        self._values = deflation.values
-        self._apply = operator.apply(image, r, dagger=True)
-        vectors = range(y.count)
-        self._products = [BasisProducts(modes, image, n, modes.count) for n in vectors]
-        self._combine = [CombineBasis(y, n, modes) for n in vectors]
-
-    def __call__(self, converged: NDArray[np.bool_]) -> None:
-        """Add the parts, except to vectors that are done."""
-        self._apply()
-        for n in np.flatnonzero(~converged).tolist():
-            self._combine[n](self._products[n]() / self._values)
+        return add

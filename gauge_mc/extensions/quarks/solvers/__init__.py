@@ -20,13 +20,8 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
+from gauge_mc.extensions.quarks import preconditioned
 from gauge_mc.extensions.quarks.hopping import Apply, HoppingOperator, LinearOperator
-from gauge_mc.extensions.quarks.preconditioned import (
-    DEFLATE,
-    DeflatedCorrection,
-    Deflation,
-    System,
-)
 from gauge_mc.extensions.quarks.solvers.device_iterations import (
     UNWATCHED,
     DeviceIterations,
@@ -45,6 +40,7 @@ from gauge_mc.updates.monomials import Mask, ReplicaProgress
 
 Norms = NDArray[np.float64]
 Counts = NDArray[np.int64]
+
 ITERATIONS = 10_000
 """Default of the largest number of iterations."""
 
@@ -659,7 +655,7 @@ class Residual:
         operator: LinearOperator,
         parent: Residual | None = None,
         some: range = range(0),
-        deflation: Deflation | None = None,
+        deflation: preconditioned.Deflation | None = None,
     ) -> None:
         self.fields: tuple[SpinorField, ...]
         self.norms: Norms
@@ -676,7 +672,7 @@ class Residual:
         self._take: dict[int, Apply] = {}
         """Copies of corrections by their identity; the calls keep these."""
         self._b_b = Multiply(b)
-        self._deflate = deflation and DeflatedCorrection(deflation, operator, self.y, self.r)
+        self._deflate = deflation and deflation.correction(operator, self.y, self.r)
         if not parent:
             self.first: Norms = np.sqrt(self._b_b().norm2)
             self.update()
@@ -727,7 +723,7 @@ def solve(
     source: SpinorField,
     solver: str,
     request: SolverParameters,
-    deflation: Deflation | None = None,
+    deflation: preconditioned.Deflation | None = None,
 ) -> Solution:
     """Solve M x = b for all vectors of a field.
 
@@ -764,7 +760,7 @@ def solve(
     began = time.perf_counter()
     ladder = _ladder(SOLVERS[solver], request.inner)
     kind, inner = ladder.pop(0)
-    system = System(operator, source, kind.uses_adjoint)
+    system = preconditioned.System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
     if deflation:
@@ -786,7 +782,7 @@ def solve(
                 before, (kind, inner) = (kind, inner), ladder.pop(0)
                 progress.notes.append(_changed(before, (kind, inner)))
                 if kind.uses_adjoint != system.with_adjoint:
-                    system = System(operator, source, kind.uses_adjoint)
+                    system = preconditioned.System(operator, source, kind.uses_adjoint)
                     previous, outer = outer, Residual(system.reduced, system.preconditioned)
                     outer.start_from(previous)
             finally:
@@ -819,8 +815,8 @@ def check_deflates(solver: str) -> None:
     names = [name for name, x in SOLVERS.items() if x.uses_adjoint]
     if solver not in names:
         raise UsageError(
-            f"{DEFLATE.flag} is for solvers that use the adjoint of the operator, not for "
-            f"{solver}; choose {in_words(names, 'or')}, or leave it out."
+            f"{preconditioned.DEFLATE.flag} is for solvers that use the adjoint of the operator, "
+            f"not for {solver}; choose {in_words(names, 'or')}, or leave it out."
         )
 
 
