@@ -34,11 +34,11 @@ from gauge_mc.extensions.quarks.solvers import (
     DEFECT,
     METHODS,
     SOLVERS,
-    Residual,
     SolverParameters,
     SolverProgress,
     StagnationError,
 )
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.quoting import listed, number

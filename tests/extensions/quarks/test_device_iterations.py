@@ -13,7 +13,6 @@ from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.preconditioned import NormalOperator, System
 from gauge_mc.extensions.quarks.solvers import (
     SOLVERS,
-    Residual,
     SolverParameters,
     device_iterations,
     krylov,
@@ -22,6 +21,7 @@ from gauge_mc.extensions.quarks.solvers import (
 )
 from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -195,7 +195,7 @@ def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
 def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
     """Where residuals of some vectors fall, but those of others do not."""
     monkeypatch.setattr(SOLVERS["cg"], "plateau", plateau)
-    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.SLOWEST", 0.2)
+    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.residuals.SLOWEST", 0.2)
     check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
 
 

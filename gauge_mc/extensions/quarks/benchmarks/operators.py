@@ -27,7 +27,8 @@ from gauge_mc.extensions.quarks.operators import (
     dirac_operators,
 )
 from gauge_mc.extensions.quarks.preconditioned import System
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Solver, SolverParameters
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.vectors.spinors import (
     SPINS,
     STORAGES,

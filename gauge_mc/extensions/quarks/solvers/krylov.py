@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.preconditioned import NormalOperator
-from gauge_mc.extensions.quarks.solvers import (
-    SOLVERS,
-    Counts,
-    Norms,
-    Residual,
-    ResidualWatch,
-    Solver,
-    SolverParameters,
-)
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Solver, SolverParameters
 from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
 from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
+from gauge_mc.extensions.quarks.solvers.residuals import Counts, Norms, Residual, ResidualWatch
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn

@@ -42,16 +42,10 @@ from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator
 from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
-from gauge_mc.extensions.quarks.solvers import (
-    ATTEMPTS,
-    SMALLER,
-    TIGHTER,
-    Norms,
-    SolverParameters,
-    in_groups,
-)
+from gauge_mc.extensions.quarks.solvers import ATTEMPTS, TIGHTER, SolverParameters
 from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
 from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
+from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms, in_groups
 from gauge_mc.extensions.quarks.vectors import algebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.fields.sums import SUM_BYTES

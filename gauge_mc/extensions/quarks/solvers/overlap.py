@@ -30,14 +30,9 @@ from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.modes.low_modes import LowModes
 from gauge_mc.extensions.quarks.operators import QUARK_MASS, QuarkOperator
 from gauge_mc.extensions.quarks.preconditioned import norms_of
-from gauge_mc.extensions.quarks.solvers import (
-    ATTEMPTS,
-    LEAST_TOLERANCE,
-    SMALLER,
-    Norms,
-    SolverParameters,
-)
+from gauge_mc.extensions.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SolverParameters
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
+from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms
 from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import Projection, VectorView
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

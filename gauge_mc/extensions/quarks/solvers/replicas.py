@@ -16,6 +16,7 @@ import numpy as np
 from gauge_mc.extensions.quarks import solvers
 from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients, limited, runs
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, precisions_from
 from gauge_mc.quoting import square
@@ -120,19 +121,19 @@ class RepeatedSystem:
     ) -> None:
         self.operator, self._b, self._request, self._kind = operator, b, request, kind
         self._history = history
-        self._residuals: dict[range, solvers.Residual] = {}
+        self._residuals: dict[range, Residual] = {}
         self._solvers: dict[tuple[str, range], solvers.Solver] = {}
 
     @cached_property
-    def memory(self) -> solvers.Residual:
+    def memory(self) -> Residual:
         """The solutions on all replicas with their true residuals."""
-        return solvers.Residual(self._b, self.operator(range(self._b.replicas), EXACT))
+        return Residual(self._b, self.operator(range(self._b.replicas), EXACT))
 
-    def residual(self, some: range) -> solvers.Residual:
+    def residual(self, some: range) -> Residual:
         """Return the solutions on some replicas with their true residuals."""
         if some not in self._residuals:
             system = self._b.part(some), self.operator(some, EXACT)
-            limited(self._residuals)[some] = solvers.Residual(*system, self.memory, some)
+            limited(self._residuals)[some] = Residual(*system, self.memory, some)
         return self._residuals[some]
 
     def forget(self) -> None:
@@ -188,7 +189,7 @@ class RepeatedSystem:
         self._solvers[key].request = request
         return self._solvers[key]
 
-    def _on(self, some: range, inner: str) -> tuple[solvers.Residual, LinearOperator]:
+    def _on(self, some: range, inner: str) -> tuple[Residual, LinearOperator]:
         return self.residual(some), self.operator(some, inner)
 
     @cached_property
