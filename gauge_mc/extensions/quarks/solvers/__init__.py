@@ -477,7 +477,7 @@ class Search:
         if adding.any():
             solver.add(self._vectors(adding))
         solver.replace(self._vectors(again))
-        progress.updates += 1
+        progress.updates += int(again.any())
         some = self._vectors(again)
         solved = solver.done | self._vectors(lost) | (some & (norms <= self._targets))
         watch.take(norms, self._now, some & ~solved, broken | ended, again)

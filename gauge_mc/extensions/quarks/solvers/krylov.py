@@ -208,16 +208,8 @@ MOST_PREPARED = 256
 class _GradientLaunches:
     """Launches of conjugate gradients on consecutive replicas.
 
-    Parameters
-    ----------
-    outer : Residual
-        The solutions there.
-    operator : LinearOperator
-        The operator there, which is a `NormalOperator`.
-    vectors : sequence of SpinorField
-        Residual r, correction x, direction p, q = Mh^dagger p and t = Mh q on all replicas.
-    some : range
-        The replicas.
+    The vectors on all replicas are the residual r, the correction x, the direction p, and
+    q = B^dagger p and t = B q with the operator B B^dagger.
     """
 
     def __init__(

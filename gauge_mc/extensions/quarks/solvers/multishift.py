@@ -128,15 +128,7 @@ class PastSteps(NamedTuple):
 
 
 class _SlabShifts:
-    """Coefficients of all shifts on the device of a slab, where they are the same as on all others.
-
-    Parameters
-    ----------
-    slab : SlabState
-        The state of the iterations for the lowest shift there.
-    shifts, vectors, fifth : int
-        Norms of shifts and of vectors, and their extent along a fifth direction, or 1.
-    """
+    """Coefficients of all shifts on the device of a slab, the same as on all others."""
 
     def __init__(self, slab: on_devices.SlabState, shifts: int, vectors: int, fifth: int) -> None:
         self._slab, self._fifth = slab, fifth
@@ -627,10 +619,8 @@ class ShiftedSystem:
         self._searches: dict[tuple[str, int], ShiftedSearch] = {}
         self._y, self._rest, self._product = b.like(), b.like(), b.like()
         self._apply = operator(EXACT).apply(self._product, self._y)
-        self._copy_b = algebra.Combine(self._rest, b)
         self._subtract = algebra.Advance(self._rest, self._product)
-        self._add_shift = algebra.Combine(self._product, self._y)
-        self._add_product = algebra.Combine(self._y, self._product)
+        self._combine = algebra.PairAlgebra().combine
 
     def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
         """Yield the solutions for all shifts, one after the other in the same field."""
@@ -680,10 +670,8 @@ class ShiftedSystem:
     def _refine(self, active: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
         progress, bounds = self.progress, tolerance * norms
-        exact, residual_norms = (
-            np.full(self.b.replicas, self._inner == EXACT),
-            self._residual_norms(shift),
-        )
+        exact = np.full(self.b.replicas, self._inner == EXACT)
+        residual_norms = self._residual_norms(shift)
         for _ in range(2 * ATTEMPTS):
             due = progress.left(active & in_groups(~(residual_norms <= bounds), self.b.replicas))
             if not due.any():
@@ -712,13 +700,13 @@ class ShiftedSystem:
         search.run((shift,), bounds, most, progress=self.progress)
         self._product.copy(search.y)
         # Corrections of others are 0, but to add them would change the sign of zeros.
-        self._add_product(1, some.repeat(self._each).astype(float))
+        self._combine(self._y, 1, self._product, some.repeat(self._each).astype(float))
 
     def _residual_norms(self, shift: float) -> Norms:
         """Compute the true residuals, and return their norms."""
         self._apply()
-        self._add_shift(1, shift)
-        self._copy_b(0, 1)
+        self._combine(self._product, 1, self._y, shift)
+        self._combine(self._rest, 0, self.b, 1)
         self._subtract(-1)
         return np.asarray(np.sqrt(self._subtract.products().norm2))
 

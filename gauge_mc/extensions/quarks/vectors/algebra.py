@@ -90,18 +90,8 @@ class GroupSums:
 class _LaunchSet:
     """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel, which its source file declares.
-    fields : mapping of str to SpinorField or None
-        Arguments of the kernel.
-    factors : tuple of str
-        Names of the arguments that are complex factors.
-    parity : int, optional
-        The sites; by default all those of the first field.
-    scalars : sequence of OnDevice, optional
-        Factors in the memory of the device of every slab. By default they are those of the calls.
+    The factors named are complex numbers for every vector, those of the calls or, with `scalars`,
+    in the memory of the device of every slab.
     """
 
     def __init__(
@@ -153,14 +143,8 @@ class _LaunchSet:
 class _VectorGroup:
     """Vectors of some fields that a launch treats together, as replicas of the slab's geometry.
 
-    They may be vectors on one lattice or on several replicas.
-
-    Parameters
-    ----------
-    numbers : ndarray of int, shape (n,)
-        The numbers of the vectors.
-    fifth : int
-        Number of consecutive vectors with the same factor, those of a right-hand side.
+    They may be vectors on one lattice or on several replicas. Consecutive ones along a fifth
+    direction have the same factor.
     """
 
     def __init__(self, numbers: NDArray[np.int64], fifth: int) -> None:
