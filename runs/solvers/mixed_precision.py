@@ -28,17 +28,17 @@ from numpy.typing import NDArray
 
 from gauge_mc import Wilson, measure
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import System
 from gauge_mc.extensions.quarks.solvers import (
     DEFECT,
     METHODS,
     SOLVERS,
-    Residual,
     SolverParameters,
     SolverProgress,
     StagnationError,
 )
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.quoting import listed, number
@@ -96,7 +96,8 @@ def solved(
     source = SpinorField.empty(field, precisions.outer)
     source.copy(columns)
     system = System(operator, source, kind.uses_adjoint)
-    outer, progress = Residual(system), SolverProgress()
+    outer = Residual(system.reduced, system.preconditioned)
+    progress = SolverProgress.begin(1)
     how = precisions.method, precisions.inner, precisions.reals, precisions.reduction
     request = SolverParameters(tolerance, limit, *how)
     reduced = system.reduced_operator(precisions.inner, precisions.reals)
@@ -104,7 +105,7 @@ def solved(
         kind(outer, reduced, request).improve(tolerance * outer.first, progress)
     except (StagnationError, GaugeError):
         return None
-    return Found(outer.y.to_numpy(), progress.iterations, progress.updates)
+    return Found(outer.y.to_numpy(), int(progress.iterations[0]), progress.updates)
 
 
 def all_precisions(reals: tuple[int, ...], reductions: tuple[float, ...]) -> Iterator[Precisions]:

@@ -9,7 +9,7 @@ import numpy as np
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.extensions.quarks.diagonal import TERMS
 from gauge_mc.extensions.quarks.domain_walls.fifth_direction import along_of, column_of
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     DIRECT,
     FORMS,
     GAMMA5,

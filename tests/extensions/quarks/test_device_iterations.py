@@ -6,19 +6,22 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks import solvers
-from gauge_mc.extensions.quarks.forces import replica_solver
-from gauge_mc.extensions.quarks.forces.normal import NormalOperator, QuarkSolver
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.rational import multishift
-from gauge_mc.extensions.quarks.rational import multishift as steps_ahead
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, StepsAhead, TwoPassSum
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors import device_iterations
-from gauge_mc.extensions.quarks.vectors.device_iterations import DeviceIterations
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator, System
+from gauge_mc.extensions.quarks.solvers import (
+    SOLVERS,
+    SolverParameters,
+    device_iterations,
+    krylov,
+    multishift,
+    solve,
+)
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
@@ -72,8 +75,9 @@ class Case:
         found = []
         for kind in SOLVERS.values():
             system = System(self.operator, self.source(), kind.uses_adjoint)
+            outer = Residual(system.reduced, system.preconditioned)
             request = SolverParameters(inner=self.inner)
-            solver = kind(Residual(system), system.reduced_operator(self.inner), request)
+            solver = kind(outer, system.reduced_operator(self.inner), request)
             solver.restart()
             for times in (1, 4, 1, 1):
                 solver.repeat(times)
@@ -118,7 +122,7 @@ def by_host(monkeypatch):
 
     def call():
         asked = []
-        for module in (replica_solver, multishift, solvers):
+        for module in (krylov, multishift, solvers):
             monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
         return asked
 
@@ -191,7 +195,7 @@ def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
 def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
     """Where residuals of some vectors fall, but those of others do not."""
     monkeypatch.setattr(SOLVERS["cg"], "plateau", plateau)
-    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.SLOWEST", 0.2)
+    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.residuals.SLOWEST", 0.2)
     check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
 
 
@@ -217,7 +221,6 @@ def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
     most, by_host, monkeypatch
 ):
     """And the host goes on from there, whatever shift ends with the next step."""
-    monkeypatch.setattr(steps_ahead, "MOST_STEPS", most)
     monkeypatch.setattr(multishift, "MOST_STEPS", most)
     lengths = []
     monkeypatch.setattr(StepsAhead, "run", noted(StepsAhead.run, lengths))

@@ -8,7 +8,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.domain_walls import coupled, fifth_direction
-from gauge_mc.extensions.quarks.matrices.hopping import ADDED, DIVIDED, EVEN, ODD, SOLVED, WHOLE
+from gauge_mc.extensions.quarks.hopping import ADDED, DIVIDED, EVEN, ODD, SOLVED, WHOLE
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.solvers import SOLVERS
 from gauge_mc.extensions.quarks.vectors import transport

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.slab import Slab, work
-from gauge_mc.extensions.quarks.matrices.hopping import ADDED
+from gauge_mc.extensions.quarks.hopping import ADDED
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.vectors import algebra
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply

@@ -7,9 +7,9 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import Clover, Twist
-from gauge_mc.extensions.quarks.matrices import hopping
-from gauge_mc.extensions.quarks.matrices.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
+from gauge_mc.extensions.quarks.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
 from gauge_mc.extensions.quarks.operators import (
     DiracOperator,
     PlainWilson,

@@ -6,12 +6,11 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
-from gauge_mc.extensions.quarks.forces.normal import NormalOperator
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN
+from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import PlainWilson
-from gauge_mc.extensions.quarks.rational import multishift
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem
-from gauge_mc.extensions.quarks.solvers import SolverParameters
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator
+from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference.dirac import random_spinor

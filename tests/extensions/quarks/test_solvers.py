@@ -13,10 +13,10 @@ from gauge_mc.extensions.quarks.solvers import (
     LEAST_TOLERANCE,
     METHODS,
     SOLVERS,
-    ResidualWatch,
     SolverParameters,
     solve,
 )
+from gauge_mc.extensions.quarks.solvers.residuals import ResidualWatch
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
@@ -240,9 +240,9 @@ def test_the_true_residual_is_computed_after_the_reduction_that_was_chosen(metho
     for inner in STORAGES:
         for chosen, reduction in ((None, usual[inner]), (0.25, 0.25), (1e-5, 1e-5)):
             request = SolverParameters(1e-12, 500, method, inner, reduction=chosen)
-            watch = ResidualWatch(request, np.ones(1), np.full(1, 1e-12), 200, True)
-            asked = [watch.asks(np.array([now * 8.0]), np.ones(1, bool), 1)[0] for now in (
-                1.0, 1.001 * reduction, 0.999 * reduction)]  # fmt: skip
+            watch = ResidualWatch(request.falls, 500, np.ones(1), np.full(1, 1e-12), 200, 1)
+            residuals = (8 * np.array([now]) for now in (1.0, 1.001 * reduction, 0.999 * reduction))
+            asked = [watch.asks(now, np.ones(1, bool), np.ones(1))[0].item() for now in residuals]
             assert asked == [False, False, True]
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
-from gauge_mc.extensions.quarks.solvers import Norms, Residual, Solver, SolverParameters
+from gauge_mc.extensions.quarks.hopping import LinearOperator
+from gauge_mc.extensions.quarks.solvers import Solver, SolverParameters
+from gauge_mc.extensions.quarks.solvers.residuals import Norms, Residual
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Multiply
 
 
@@ -16,10 +17,9 @@ class MinimalResidual(Solver):
         self, outer: Residual, operator: LinearOperator, parameters: SolverParameters
     ) -> None:
         super().__init__(outer, operator, parameters)
-        self.t = self.r.like()
-        self._apply = operator.apply(self.t, self.r)
-        self._products = Multiply(self.t, self.r)
-        self._step = Advance(self.r, self.t, self.x, self.r)
+        t = self.r.like()
+        self._apply, self._products = operator.apply(t, self.r), Multiply(t, self.r)
+        self._step = Advance(self.r, t, self.x, self.r)
 
     def begin(self) -> None:
         """Do nothing: there is no direction to choose."""

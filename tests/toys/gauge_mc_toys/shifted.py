@@ -4,7 +4,7 @@ import ctypes
 from pathlib import Path
 
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.extensions.quarks.matrices.hopping import PreparedOperator
+from gauge_mc.extensions.quarks.hopping import PreparedOperator
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option

@@ -11,7 +11,7 @@ import numpy as np
 from gauge_mc.benchmarks import BenchKind
 from gauge_mc.benchmarks.timing import Bench, BenchResult, table_of
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator
 from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import Wilson
@@ -20,7 +20,7 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
     KernelModes,
     SignFunction,
 )
-from gauge_mc.extensions.quarks.overlap.solver import TOGETHER
+from gauge_mc.extensions.quarks.solvers.overlap import TOGETHER
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option

@@ -18,8 +18,7 @@ from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
-from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD
 from gauge_mc.extensions.quarks.operators import (
     OPERATORS,
     QUARK_MASS,
@@ -27,7 +26,9 @@ from gauge_mc.extensions.quarks.operators import (
     Wilson,
     dirac_operators,
 )
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
+from gauge_mc.extensions.quarks.preconditioned import System
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Solver, SolverParameters
+from gauge_mc.extensions.quarks.solvers.residuals import Residual
 from gauge_mc.extensions.quarks.vectors.spinors import (
     SPINS,
     STORAGES,
@@ -478,8 +479,9 @@ def _solver(
 ) -> Solver:
     """Return a solver for a right-hand side, ready to begin."""
     system = System(operator, source, kind.uses_adjoint)
+    outer = Residual(system.reduced, system.preconditioned)
     request = SolverParameters(inner=precision)
-    return kind(Residual(system), system.reduced_operator(precision), request)
+    return kind(outer, system.reduced_operator(precision), request)
 
 
 def launches_per_iteration(

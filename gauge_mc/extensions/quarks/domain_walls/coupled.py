@@ -33,7 +33,7 @@ from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
     kept_extent,
 )
 from gauge_mc.extensions.quarks.hadrons.contractions import Array, Propagator, meson, spin_tensor
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     ADDED,
     DIVIDED,
     EVEN,
@@ -382,11 +382,18 @@ def effective_propagator(
     symmetric = extent % 2 == 0 and np.array_equal(operator.weights, operator.weights[::-1])
     quark, middle = source.like(), source.like() if symmetric else None
     currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
-    solved = []
-    columns = ColumnSolver(operator, source, solver, request)
+    solved: list[Solution] = []
+    memory: tuple[SpinorField, ...] = ()
     for first in range(0, source.count, together):
         numbers = range(first, min(first + together, source.count))
-        solution, psi = columns.solve(numbers)
+        if not memory or memory[0].count != len(numbers):
+            kind = source.field, source.storage.name, len(numbers)
+            memory = ()  # before there is other memory
+            memory = tuple(SpinorField.empty(*kind, fifth=extent) for _ in range(2))
+        right, psi = memory
+        physical_source(operator, right, source, numbers)
+        operator.to_solver(psi, right)
+        solution = solve(operator, psi, solver, request)
         if currents:
             currents.add(solution.x)
         operator.from_solver(psi, solution.x)
@@ -396,7 +403,7 @@ def effective_propagator(
             if middle:
                 _join(middle, of, psi, begin + half - 1, begin + half)
         solved.append(replace(solution, x=quark))  # the memory of x is free
-        del solution, psi
+        del solution, right, psi
     boundary = operator.boundary
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),
@@ -412,35 +419,6 @@ def effective_propagator(
         max(float(x.residual.max()) for x in solved),
         tuple(dict.fromkeys(note for x in solved for note in x.notes)),
     )
-
-
-class ColumnSolver:
-    """Solutions with a fifth direction for columns of a source, in memory that is used again.
-
-    Parameters
-    ----------
-    operator, source, solver, request
-        See `effective_propagator`.
-    """
-
-    def __init__(
-        self, operator: WallOperator, source: SpinorField, solver: str, request: SolverParameters
-    ) -> None:
-        self._operator, self._source = operator, source
-        self._solver, self._request = solver, request
-        self._right: SpinorField | None = None
-
-    def solve(self, numbers: range) -> tuple[Solution, SpinorField]:
-        """Return what the solver finds for some columns together, and memory for D5^-1 b."""
-        operator, source, count = self._operator, self._source, len(numbers)
-        if self._right is None or self._right.count != count:
-            kind = source.field, source.storage.name, count
-            self._right = None  # before there is other memory
-            self._right = SpinorField.empty(*kind, fifth=operator.fifth)
-            self._psi = self._right.like()
-        physical_source(operator, self._right, source, numbers)
-        operator.to_solver(self._psi, self._right)
-        return solve(operator, self._psi, self._solver, self._request), self._psi
 
 
 def physical_source(

@@ -21,7 +21,7 @@ from gauge_mc.devices.base import Buffer, Launch
 from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import REAL_BYTES, Choice, Kernel
 from gauge_mc.devices.source import source_file, structure, zero
-from gauge_mc.extensions.quarks.matrices.hopping import PreparedHop
+from gauge_mc.extensions.quarks.hopping import PreparedHop
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, Storage, zeroth
 from gauge_mc.extensions.quarks.vectors.transport import shares_of

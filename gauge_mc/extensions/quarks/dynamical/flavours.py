@@ -25,7 +25,7 @@ from gauge_mc.extensions.quarks.dynamical.monomials import (
     TwoFlavours,
 )
 from gauge_mc.extensions.quarks.forces import normal
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.extensions.quarks.forces.normal import QuarkSystem
 from gauge_mc.extensions.quarks.operators import (
     CRITICAL_KAPPA,
     OPERATORS,

@@ -14,11 +14,12 @@ from gauge_mc.devices.source import zero
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.diagonal import shared_on
 from gauge_mc.extensions.quarks.forces import normal
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
+from gauge_mc.extensions.quarks.forces.normal import QuarkSystem
+from gauge_mc.extensions.quarks.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
 from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator
 from gauge_mc.extensions.quarks.rational import rational_functions
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import AlgebraField
@@ -306,7 +307,7 @@ class NormalPowers:
         self._pairs = normal.NormalPairs(operator, self._even, self._x, self._y)
 
     def _normal_operator(self, precision: str) -> LinearOperator:
-        return normal.NormalOperator(self._operator.reduced(True, precision))
+        return NormalOperator(self._operator.reduced(True, precision))
 
     def multiply(
         self,

@@ -9,33 +9,27 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
+
+import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.devices.base import Launch, Registers
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_file
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import (
-    DIVIDED,
-    EVEN,
-    EXACT,
-    ODD,
-    WHOLE,
-    Apply,
-    HermitianPart,
-    HoppingOperator,
-    LinearOperator,
-    PreparedOperator,
-    Slabs,
-    empty_blocks,
-)
+from gauge_mc.extensions.quarks import hopping
+from gauge_mc.extensions.quarks.preconditioned import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SOLVERS, SolverParameters
+from gauge_mc.extensions.quarks.solvers.krylov import limited, runs
+from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import VectorsPerThread
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.sums import SlabSums
+from gauge_mc.updates.monomials import Mask, ReplicaProgress
 
 PAIR_DERIVATIVE = Kernel("pair_derivative")
 DETERMINANT_DERIVATIVE = Kernel("determinant_derivative")
@@ -60,9 +54,9 @@ class DiagonalDerivative:
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self.blocks: Slabs = empty_blocks(field, EXACT)
+        self.blocks: hopping.Slabs = hopping.empty_blocks(field, hopping.EXACT)
 
-    def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> Slabs:
+    def of_pairs(self, x: SpinorField, y: SpinorField, weights: Sequence[float]) -> hopping.Slabs:
         """Return L for the action -sum_i weight_i 2 Re X_i^dagger A Y_i."""
         for first in range(0, x.per_site, MOST_PAIRS):
             factors = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
@@ -70,7 +64,7 @@ class DiagonalDerivative:
                 slab.launch(
                     PAIR_DERIVATIVE,
                     slab.whole(),
-                    EXACT.choice,
+                    hopping.EXACT.choice,
                     x=x.structure(x_slab, first),
                     y=y.structure(y_slab, first),
                     derivative=slab.buffer.address,
@@ -80,13 +74,13 @@ class DiagonalDerivative:
                 )
         return self.blocks
 
-    def of_determinant(self, part: HermitianPart, weight: float) -> Slabs:
+    def of_determinant(self, part: hopping.HermitianPart, weight: float) -> hopping.Slabs:
         """Return L for the action (weight / 2) sum over the odd sites of ln det (H^2 + m^2)."""
-        for slab, blocks, inverse in zip(self.blocks, *part.stored(EXACT), strict=True):
+        for slab, blocks, inverse in zip(self.blocks, *part.stored(hopping.EXACT), strict=True):
             slab.launch(
                 DETERMINANT_DERIVATIVE,
                 slab.whole(),
-                EXACT.choice,
+                hopping.EXACT.choice,
                 blocks=blocks.buffer.address,
                 inverse=inverse.buffer.address,
                 derivative=slab.buffer.address,
@@ -96,11 +90,11 @@ class DiagonalDerivative:
         return self.blocks
 
 
-def log_determinants(part: HermitianPart) -> list[SlabSums]:
+def log_determinants(part: hopping.HermitianPart) -> list[SlabSums]:
     """Return the sums over the odd sites of ln det (H^2 + m^2), one for each slab."""
     sums = []
-    for slab in part.stored(EXACT)[0]:
-        slab_sums = SlabSums(slab, 1, 1, slab.whole(ODD), choices=(EXACT.choice,))
+    for slab in part.stored(hopping.EXACT)[0]:
+        slab_sums = SlabSums(slab, 1, 1, slab.whole(hopping.ODD), choices=(hopping.EXACT.choice,))
         slab_sums.launch(LOG_DETERMINANT, {"blocks": slab.buffer.address, "mass": part.mass})
         sums.append(slab_sums)
     return sums
@@ -131,7 +125,11 @@ class HoppingForce:
     """
 
     def __init__(
-        self, operator: PreparedOperator, force: AlgebraField, x: SpinorField, y: SpinorField
+        self,
+        operator: hopping.PreparedOperator,
+        force: AlgebraField,
+        x: SpinorField,
+        y: SpinorField,
     ) -> None:
         self._fields = (force, x, y)  # which own the memory
         self._kappa = operator.operator.kappa
@@ -146,7 +144,7 @@ class HoppingForce:
             for n in range(len(x.slabs)):
                 self._prepare(operator, n, first, min(most, x.per_site - first))
 
-    def _prepare(self, operator: PreparedOperator, n: int, first: int, pairs: int) -> None:
+    def _prepare(self, operator: hopping.PreparedOperator, n: int, first: int, pairs: int) -> None:
         """Prepare the launch for some pairs from `first` on, on slab number n of this process."""
         force, x, y = self._fields
         slab = x.slabs[n]
@@ -248,54 +246,6 @@ class QuarkSolver:
         return SolverParameters(*limits, inner=self.inner, reduction=self.reduction)
 
 
-class NormalOperator(LinearOperator):
-    """The product B B^dagger of an operator B.
-
-    Parameters
-    ----------
-    operator : LinearOperator
-        The operator B.
-    between : SpinorField, optional
-        Memory for vectors between the factors; by default it is new.
-    """
-
-    def __init__(self, operator: LinearOperator, between: SpinorField | None = None) -> None:
-        self.one, self.parities = operator, operator.parities
-        self._spare = {(between.storage, between.count): between} if between else {}
-
-    def between(self, like: SpinorField) -> SpinorField:
-        """Return the vectors that are computed between both applications."""
-        key = like.storage, like.count
-        if key not in self._spare:
-            self._spare[key] = like.like()
-        return self._spare[key]
-
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `LinearOperator.apply`."""
-        between = self.between(source)
-        first = self.one.apply(between, source, dagger=True)
-        return in_turn(first, self.one.apply(target, between))
-
-
-class AdjointOperator(LinearOperator):
-    """The adjoint of an operator on the even sites.
-
-    Parameters
-    ----------
-    operator : LinearOperator
-        The operator.
-    """
-
-    parities = (EVEN,)
-
-    def __init__(self, operator: LinearOperator) -> None:
-        self.one = operator
-
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `LinearOperator.apply`."""
-        return self.one.apply(target, source, not dagger)
-
-
 class OddSites:
     """Set a vector on the odd sites to kappa A_oo^-1 D_oe times its part on the even sites.
 
@@ -310,12 +260,12 @@ class OddSites:
     """
 
     def __init__(
-        self, operator: HoppingOperator, vector: SpinorField, dagger: bool = False
+        self, operator: hopping.HoppingOperator, vector: SpinorField, dagger: bool = False
     ) -> None:
         self._kappa = operator.kappa
         prepared = operator.prepared(vector.storage.name)
-        self._hop = prepared.prepare(vector, vector, ODD, DIVIDED, dagger=dagger)
-        self._scale = Combine(vector, vector, parity=ODD)
+        self._hop = prepared.prepare(vector, vector, hopping.ODD, hopping.DIVIDED, dagger=dagger)
+        self._scale = Combine(vector, vector, parity=hopping.ODD)
 
     def __call__(self) -> None:
         """Set the vector on the odd sites."""
@@ -339,12 +289,14 @@ class NormalPairs:
     """
 
     def __init__(
-        self, operator: HoppingOperator, even: SpinorField, x: SpinorField, y: SpinorField
+        self, operator: hopping.HoppingOperator, even: SpinorField, x: SpinorField, y: SpinorField
     ) -> None:
         self._kappa = operator.kappa
         self._take_x = operator.reduced(True).left_part(x, even)
         self._lift_x, self._lift_y = OddSites(operator, x, dagger=True), OddSites(operator, y)
-        self._adjoint = operator.prepared().prepare(y, x, EVEN, WHOLE, x, dagger=True)
+        self._adjoint = operator.prepared().prepare(
+            y, x, hopping.EVEN, hopping.WHOLE, x, dagger=True
+        )
 
     def lift(self) -> None:
         """Set both on all sites, given X and Y on the even ones; see `OddSites`."""
@@ -359,3 +311,116 @@ class NormalPairs:
         # M^dagger X' on the even sites, A^dagger X'_e - kappa D^dagger X'_o, is Mh^dagger X.
         self._adjoint(-self._kappa)
         self._lift_y()
+
+
+class QuarkSystem:
+    """The solutions X = (Mh Mh^dagger)^-1 phi and Y = Mh^-1 phi of an operator, and its memory.
+
+    The operator's links may change between solves; call its `refresh` then.
+
+    Parameters
+    ----------
+    operator : HoppingOperator
+        The operator M, on links of one lattice, which may be divided, or of several replicas.
+    request : QuarkSolver
+        Tolerances, limits and precision.
+
+    Attributes
+    ----------
+    phi : SpinorField
+        The right-hand sides on the even sites, which the caller sets.
+    even : SpinorField
+        X on the even sites after `solve`.
+    x, y : SpinorField
+        X' and Y on all sites after `solve`, with X'_o = kappa A_oo^-dagger (D^dagger)_oe X'_e and
+        Y_o = kappa A_oo^-1 D_oe Y_e, where X'_e is X unless Mh is divided by A (`NormalPairs`).
+        Then dS = -2 Re X'^dagger (dM) Y for S = phi^dagger (Mh Mh^dagger)^-1 phi.
+    """
+
+    def __init__(self, operator: hopping.HoppingOperator, request: QuarkSolver) -> None:
+        self._operator, self._request = operator, request
+        empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
+        self.phi, self.even = (empty(parity=hopping.EVEN) for _ in range(2))
+        self.x, self.y = (empty() for _ in range(2))
+        self._reduced: dict[str, hopping.ReducedOperator] = {}
+        self._copied: dict[range, list[Combine]] = {}
+        self._pairs = NormalPairs(operator, self.even, self.x, self.y)
+
+    def reduced(self, precision: str = hopping.EXACT.name) -> hopping.ReducedOperator:
+        """Return Mh for spinors of some precision."""
+        if precision not in self._reduced:
+            self._reduced[precision] = self._operator.reduced(True, precision)
+        return self._reduced[precision]
+
+    def forget(self) -> None:
+        """Begin a new trajectory: forget the solutions from which starts are extrapolated."""
+        for system in self._systems:
+            system.forget()
+
+    def solve(self, tolerance: float, active: Mask) -> ReplicaProgress:
+        """Compute X and Y on all sites of some replicas, from earlier solutions if possible."""
+        return self._solve(tolerance, active, both=True)
+
+    def solve_half(self, tolerance: float, active: Mask) -> ReplicaProgress:
+        """Compute Y on the even sites, from no earlier solutions; see `solve`."""
+        return self._solve(tolerance, active, both=False)
+
+    def _solve(self, tolerance: float, active: Mask, both: bool) -> ReplicaProgress:
+        progress = ReplicaProgress.begin(active.size)
+        normal, *direct = self._systems
+        going, stuck = active, np.zeros_like(active) if direct else active
+        for system in direct[: 1 + both]:
+            stagnated = system.solve(tolerance, going, progress, both)
+            going, stuck = progress.left(going & ~stagnated), stuck | stagnated
+        if stuck.any():
+            progress.fail(
+                normal.solve(tolerance, stuck, progress, both and not direct),
+                f"The residual of a quark's solution does not become {tolerance:g} of the source: "
+                "choose a larger tolerance.",
+            )
+            self._copy_x(0, 1)
+            self._pairs.complete()
+        if direct:
+            for some in runs(going):
+                for copy in self._copies(some)[: 1 + both]:
+                    copy(0, 1)
+            if both:
+                self._pairs.lift()
+        return progress
+
+    @cached_property
+    def _systems(self) -> list[RepeatedSystem]:
+        """Mh Mh^dagger X = phi, then Mh Y = phi and Mh^dagger X = Y if these are solved first."""
+        between = self.phi.like()
+
+        def normal(some: range, precision: str) -> hopping.LinearOperator:
+            spare = between.part(some) if precision == hopping.EXACT.name else None
+            return NormalOperator(self.reduced(precision).on(some), spare)
+
+        def direct(some: range, precision: str) -> hopping.LinearOperator:
+            return self.reduced(precision).on(some)
+
+        def adjoint(some: range, precision: str) -> hopping.LinearOperator:
+            return AdjointOperator(self.reduced(precision).on(some))
+
+        kind, history = SOLVERS[self._request.solver], self._request.history
+        request = self._request.parameters(self._request.force_tolerance)
+        if kind.uses_adjoint:
+            return [RepeatedSystem(normal, self.phi, request, history=history)]
+        first = RepeatedSystem(direct, self.phi, request, kind, history)
+        second = RepeatedSystem(adjoint, first.memory.y, request, kind, history)
+        return [RepeatedSystem(normal, self.phi, request), first, second]
+
+    @cached_property
+    def _copy_x(self) -> Combine:
+        return Combine(self.even, self._systems[0].memory.y)
+
+    def _copies(self, some: range) -> list[Combine]:
+        """Return the copies of the solutions Y and X of two systems on some replicas."""
+        if some not in self._copied:
+            pairs = zip((self.y, self.even), self._systems[1:], strict=True)
+            combines = [
+                Combine(a.part(some), b.memory.y.part(some), parity=hopping.EVEN) for a, b in pairs
+            ]
+            limited(self._copied)[some] = combines
+        return self._copied[some]

@@ -23,17 +23,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
+from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.rational.rational_functions import ChebyshevSum
-from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
+from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply, PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 
@@ -582,22 +581,12 @@ class _RitzFunctional:
         self._x.copy(start)
         self._apply_x = operator.apply(self._ax, self._x)
         self._apply_p = operator.apply(self._ap, self._p)
-        self._made: dict[tuple[object, ...], Any] = {}
+        self._algebra = PairAlgebra()
         fields = (self._x, self._p, self._ax, self._ap)
         self._projections = [Projection(outside, vector) for vector in fields] if outside else []
 
-    def _combine(self, p: SpinorField, a: float, r: SpinorField, b: float) -> None:
-        self._prepared(Combine, p, r)(a, b)
-
     def _product(self, w: SpinorField, r: SpinorField) -> float:
-        return float(self._prepared(Multiply, r, w)().mixed[0].real)
-
-    def _prepared(self, kind: Any, first: SpinorField, second: SpinorField) -> Any:
-        """Return a combination or product of two fields, which is prepared once."""
-        key = kind, id(first), id(second)
-        if key not in self._made:
-            self._made[key] = kind(first, second)
-        return self._made[key]
+        return float(self._algebra.products(r, w).mixed[0].real)
 
     def _project(self, number: int) -> None:
         if self._projections:
@@ -606,7 +595,7 @@ class _RitzFunctional:
     def _renewed(self) -> float:
         """Normalise x, compute A x, and return <x, A x>."""
         self._project(0)
-        self._combine(self._x, 1 / math.sqrt(self._product(self._x, self._x)), self._x, 0)
+        self._algebra.combine(self._x, 1 / math.sqrt(self._product(self._x, self._x)), self._x, 0)
         self._apply_x()
         self._project(2)
         return self._product(self._x, self._ax)
@@ -616,14 +605,14 @@ class _RitzFunctional:
         mu, before = self._renewed(), 0.0
         for iteration in range(iterations):
             self._g.copy(self._ax)
-            self._combine(self._g, 1, self._x, -mu)
+            self._algebra.combine(self._g, 1, self._x, -mu)
             norm2 = math.sqrt(self._product(self._g, self._g)) ** 2
             if math.sqrt(norm2) <= accuracy * mu:
                 return mu, math.sqrt(norm2)
             beta = norm2 / before if before and iteration % RENEWED else 0.0
-            self._combine(self._p, beta, self._g, 1)
+            self._algebra.combine(self._p, beta, self._g, 1)
             before = norm2
-            self._combine(self._p, 1, self._x, -self._product(self._x, self._p))
+            self._algebra.combine(self._p, 1, self._x, -self._product(self._x, self._p))
             self._project(1)
             self._apply_p()
             self._project(3)
@@ -636,12 +625,12 @@ class _RitzFunctional:
 
     def _minimise_along(self, mu: float) -> float:
         """Replace x by the lowest combination of x and p, and return its value."""
-        products = self._prepared(Multiply, self._p, self._ap)()
+        products = self._algebra.products(self._p, self._ap)
         norm2 = float(products.norm2[0])
         size, along = math.sqrt(norm2), float(products.mixed[0].real) / norm2
         off = self._product(self._x, self._ap) / size
         (lowest, _), vectors = eigenvectors(np.array([[mu, off], [off, along]]))
         a, b = (float(vector) for vector in vectors[:, 0] * (1 if vectors[0, 0] > 0 else -1))
-        self._combine(self._x, a, self._p, b / size)
-        self._combine(self._ax, a, self._ap, b / size)
+        self._algebra.combine(self._x, a, self._p, b / size)
+        self._algebra.combine(self._ax, a, self._ap, b / size)
         return float(lowest)

@@ -30,9 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
-from gauge_mc.extensions.quarks.forces.normal import AdjointOperator, NormalOperator
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE, Deflation, norms_of
+from gauge_mc.extensions.quarks.hopping import EVEN, LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import norm_bound
 from gauge_mc.extensions.quarks.modes.low_modes import (
     LowModeRequest,
@@ -41,6 +39,13 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     random_vector,
 )
 from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import (
+    DEFLATE,
+    AdjointOperator,
+    Deflation,
+    NormalOperator,
+    norms_of,
+)
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField

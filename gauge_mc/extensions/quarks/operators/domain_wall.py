@@ -21,8 +21,7 @@ from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
     WallOperator,
     adjoint,
 )
-from gauge_mc.extensions.quarks.forces.normal import NormalOperator
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     DIVIDED,
     EVEN,
     ODD,
@@ -30,9 +29,9 @@ from gauge_mc.extensions.quarks.matrices.hopping import (
     PreparedHop,
     ReducedOperator,
 )
-from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator, PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField, in_turn, in_units
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
@@ -182,14 +181,12 @@ class ReducedWalls(PreconditionedOperator):
         # products of M, and one of its adjoint, can be in one launch with a hop.
         self.vectors_moved = 6 if prepared.in_one else 9
 
-    def apply_on(
-        self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
-    ) -> Apply:
-        """Return a call that computes the product; see `PreconditionedOperator.apply_on`."""
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
         if not dagger:
-            return super().apply_on(some, target, source)
-        walls = self._whole
-        even, odd = walls.spare(source, EVEN, some), self._odd(source, some)
+            return super().apply(target, source)
+        walls, some = self._whole, self.some
+        even, odd = walls.spare(source, EVEN, some), self._odd(source)
         kappa2 = square(walls.operator.kappa, source.field.devices.strict)
         product = walls.diagonals[True, True].prepare(even, source, (EVEN,), None, some)
         first = walls.prepare(odd, even, ODD, DIVIDED, None, True, some)

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
-from gauge_mc.extensions.quarks.matrices import hopping
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
 from gauge_mc.extensions.quarks.modes import mode_files
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities, HermitianOperator
 from gauge_mc.extensions.quarks.modes.low_modes import (
@@ -42,8 +41,9 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
     SignFunction,
     kernel_modes,
 )
-from gauge_mc.extensions.quarks.overlap.solver import TOGETHER, OverlapSolution, solve_all
+from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
+from gauge_mc.extensions.quarks.solvers.overlap import TOGETHER, OverlapSolution, solve_all
 from gauge_mc.extensions.quarks.vectors import transport
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn, in_units
@@ -466,7 +466,7 @@ class Overlap:
             Largest number of iterations for a chiral part of b.
         relaxed : bool
             Whether the sign function may have larger errors as residuals fall, which takes less
-            time; see `gauge_mc.extensions.quarks.rational.multishift`. The true residual is that of
+            time; see `gauge_mc.extensions.quarks.solvers.multishift`. The true residual is that of
             the best one.
         deflated : int
             Number of low modes of D(0)^dagger D(0) of each chirality whose parts of solutions are

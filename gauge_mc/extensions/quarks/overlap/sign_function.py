@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import Apply, InexactOperator, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import Apply, InexactOperator, LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import (
     HermitianOperator,
     SquaredOperator,
@@ -36,7 +35,7 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     ritz_minimum,
 )
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, TwoPassSum
+from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
 from gauge_mc.extensions.quarks.rational.rational_functions import (
     MOST_DEGREE,
@@ -48,6 +47,7 @@ from gauge_mc.extensions.quarks.rational.rational_functions import (
     minmax_polynomial,
 )
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, TwoPassSum
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn

@@ -4,7 +4,7 @@ The approximation R(x) is a ratio of two polynomials of degree n whose largest r
 |1 - x^-p R(x)| on the interval is as small as possible. Its zeros and poles are negative and simple
 for 0 < |p| < 1, so that it is a sum of n partial fractions with shifts that are positive, which
 conjugate gradients for several shifts apply to a vector
-(`gauge_mc.extensions.quarks.rational.multishift`).
+(`gauge_mc.extensions.quarks.solvers.multishift`).
 
 - For p = -1/2, Zolotarev's closed form in Jacobi's elliptic functions (N. I. Achieser, Theory of
   Approximation, Dover, 1992, section 51 and appendix E). x R(x^2) is then the best approximation of
@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator, Recur
+from gauge_mc.extensions.quarks.hopping import LinearOperator, Recur
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 

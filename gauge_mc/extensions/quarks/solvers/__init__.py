@@ -13,26 +13,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import Apply, HoppingOperator, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import (
-    DEFLATE,
-    DeflatedCorrection,
-    Deflation,
-    System,
-)
-from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
+from gauge_mc.extensions.quarks import preconditioned
+from gauge_mc.extensions.quarks.hopping import HoppingOperator, LinearOperator
+from gauge_mc.extensions.quarks.solvers.device_iterations import (
     UNWATCHED,
     DeviceIterations,
     runs_ahead,
 )
+from gauge_mc.extensions.quarks.solvers.residuals import (
+    SMALLER,
+    Counts,
+    Norms,
+    Residual,
+    ResidualWatch,
+    in_groups,
+)
+from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import (
     STORAGES,
     SpinorField,
@@ -41,12 +44,7 @@ from gauge_mc.extensions.quarks.vectors.spinors import (
 )
 from gauge_mc.options import Option, check_declared
 from gauge_mc.registry import Registry, in_words
-from gauge_mc.updates.monomials import Mask
-
-Norms = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Decision = bool | Mask
-"""Whether something is so for all vectors together, or for each of them."""
+from gauge_mc.updates.monomials import Mask, ReplicaProgress
 
 ITERATIONS = 10_000
 """Default of the largest number of iterations."""
@@ -93,20 +91,6 @@ REDUCTION = Option(
 
 PATIENCE = 200
 """Usual value of `Solver.plateau`."""
-
-SLOWEST = 0.99
-
-STAGNATION = 2
-"""Number of true residuals in a row of which none is smaller, by the factor `SMALLER`, than the
-smallest of its vector before, because of rounding errors."""
-
-SMALLER = 0.8
-
-ROUNDED = 2.0
-"""Ratio of the true residual to the iterated one beyond which rounding errors matter."""
-
-LARGEST_GROWTH = 1e3
-"""Growth of a residual, since the last true one, beyond which the correction is not used."""
 
 TIGHTER = 0.3
 """Factor of the target if the residual of the full system is above the tolerance."""
@@ -164,22 +148,19 @@ class SolverParameters:
 
 
 @dataclass
-class SolverProgress:
-    """The iterations and restarts of a solver so far.
+class SolverProgress(ReplicaProgress):
+    """The iterations and restarts of a solver so far, for all vectors together or on replicas.
 
     Attributes
     ----------
-    iterations : int
-        Number of iterations.
     updates : int
-        Number of true residuals that replaced the iterated ones.
+        Number of times that true residuals replaced the iterated ones.
     iterated : ndarray of float64, shape (count,)
         Norms of the iterated residuals of the preconditioned system, for sources of the norm 1.
     notes : list of str
         What happened on the way, such as a change of the precision.
     """
 
-    iterations: int = 0
     updates: int = 0
     iterated: Norms = field(default_factory=lambda: np.zeros(0))
     notes: list[str] = field(default_factory=list)
@@ -221,130 +202,12 @@ class Solution:
     notes: tuple[str, ...]
 
 
-class ResidualWatch:
-    """Norms of residuals in a search, from which follows when the true ones are computed.
-
-    Parameters
-    ----------
-    request : SolverParameters
-        The precision of the iterations, and their largest number.
-    norms, targets : ndarray of float64, shape (count,)
-        Norms of the true residuals at the beginning, and those of solutions.
-    plateau : int
-        See `Solver.plateau`.
-    together : bool
-        Whether one vector that needs its true residual asks for those of all, and whether the
-        search for all stagnates only if no residual becomes smaller. Otherwise what is returned
-        holds for every vector alone.
-
-    Attributes
-    ----------
-    smallest : ndarray of float64, shape (count,)
-        The smallest true residuals so far.
-    """
-
-    def __init__(
-        self, request: SolverParameters, norms: Norms, targets: Norms, plateau: int, together: bool
-    ) -> None:
-        self._reduction = request.falls
-        self._most, self._targets, self._plateau = request.iterations, targets, plateau
-        self._together = together
-        self._norms = self._highest = self._lowest = self.smallest = norms.copy()
-        self._since: int | Counts | Norms = 0
-        self._fails: int | Counts = 0
-
-    def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Decision, Decision]:
-        """Return whether true residuals are needed, and whether because of the end."""
-        self._highest = np.maximum(self._highest, now)
-        slower = now < SLOWEST * self._lowest
-        self._since = _chosen(self._of_all(slower & going), 0, self._since + 1)
-        self._lowest = np.where(slower, now, self._lowest)
-        low = (now < self._reduction * self._highest) | (now <= self._targets)
-        ended = (self._since >= self._plateau) | (iterations >= self._most)
-        grown = now > LARGEST_GROWTH * self._norms
-        return self._of_all((low | grown) & going) | ended, ended
-
-    def run_ahead(
-        self,
-        ahead: DeviceIterations,
-        columns: slice,
-        live: Mask,
-        norm2: NDArray[Any],
-        now: Norms,
-        iterations: Counts,
-    ) -> bool:
-        """Iterate on some vectors as long as nothing has to be decided."""
-        state = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
-        rows = self._rows(iterations) | state
-        has_begun = ahead.run(
-            **{
-                name: values[columns] if np.ndim(values) else values
-                for name, values in rows.items()
-            }
-        )
-        since = np.broadcast_to(self._since, live.size).astype(float)
-        history = self._highest.copy(), self._lowest.copy(), since
-        for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), history, strict=True):
-            values[columns] = ahead[name]
-        self._highest, self._lowest, _ = history
-        self._since = int(since.min()) if self._together else since
-        norm2[columns] = ahead.complex("NORM2") if np.iscomplexobj(norm2) else ahead["NORM2"]
-        iterations[columns] = ahead["ITERATIONS"]
-        if not ahead.knows_residual:
-            now[columns] = np.sqrt(ahead["SQUARES"])
-        return has_begun
-
-    def _rows(self, iterations: Counts) -> dict[str, Any]:
-        """Return the numbers that `asks` needs, by the rows of the kernel."""
-        history = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
-        grown = LARGEST_GROWTH * self._norms
-        falls = {"TARGET": self._targets, "GROWN": grown, "REDUCTION": self._reduction}
-        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
-        if self._together:  # no earlier than now is the plateau of all vectors reached
-            plateau = iterations + self._plateau - self._since
-            limits |= {"PLATEAU": np.inf, "MOST": np.minimum(self._most, plateau)}
-        return history | falls | limits
-
-    def usable(self, now: Norms) -> Mask:
-        """Return whether corrections with these iterated residuals may be added."""
-        return np.asarray(now <= LARGEST_GROWTH * self._norms)
-
-    def take(
-        self, norms: Norms, now: Norms, going: Mask, rounded: Decision, again: Decision = True
-    ) -> None:
-        """Take note of true residuals."""
-        better = self._of_all(going & (norms < SMALLER * self.smallest))
-        # A residual that is as large as the iterated one comes from a peak, not from rounding.
-        rounded = rounded | self._of_all(going & (norms > ROUNDED * now))
-        fails = _chosen(better, 0, self._fails + rounded)
-        self._fails = _chosen(again, fails, self._fails)
-        self.smallest = _chosen(again, np.minimum(self.smallest, norms), self.smallest)
-        self._norms = norms = norms.copy()
-        self._highest = _chosen(again, norms, self._highest)
-        self._lowest = _chosen(again, norms, self._lowest)
-        self._since = _chosen(again, 0, self._since)
-
-    @property
-    def stagnates(self) -> Decision:
-        """Whether residuals do not become smaller because of rounding errors."""
-        return self._fails >= STAGNATION
-
-    def _of_all(self, mask: Mask) -> Decision:
-        """Return whether something is so for a vector, or for one of all."""
-        return bool(mask.any()) if self._together else mask
-
-
-def _chosen(where: Decision, a: Any, b: Any) -> Any:
-    """Return a where something is so, and b elsewhere."""
-    return np.where(where, a, b) if isinstance(where, np.ndarray) else a if where else b
-
-
 class StagnationError(Exception):
     """The inner precision allows no smaller residual, or the iteration broke down."""
 
 
 class Solver(ABC):
-    """A Krylov solver for several vectors at once, each with its own coefficients.
+    """A Krylov iteration for several vectors at once, each with its own coefficients.
 
     An instance iterates in one inner precision.
 
@@ -359,6 +222,8 @@ class Solver(ABC):
 
     Attributes
     ----------
+    done, broken : ndarray of bool, shape (count,)
+        Vectors that are left unchanged, and those whose last step has broken down alone.
     rho : ndarray of float64 or complex128, shape (count,)
         The numbers from which the next coefficients follow, besides scalar products.
     """
@@ -387,7 +252,7 @@ class Solver(ABC):
         self.x = outer.y.like(request.inner)
         self.clear_x = Combine(self.x, self.r)
         self._take_residual = self.r.copying(outer.r)
-        self.done: NDArray[np.bool_] = np.zeros(outer.y.count, np.bool_)
+        self.done = self.broken = np.zeros(outer.y.count, np.bool_)
         self.rho: NDArray[Any] = np.zeros(outer.y.count)
         self._begun: DeviceIterations | None = None
         self._divide: Callable[[Any, Any], NDArray[Any]] = np.true_divide
@@ -436,7 +301,7 @@ class Solver(ABC):
         """
         return None
 
-    def run_ahead(self, watch: ResidualWatch, now: Norms, progress: SolverProgress) -> None:
+    def run_ahead(self, watch: ResidualWatch, now: Norms, iterations: Counts) -> None:
         """Carry out iterations that need no decision of the host, and perhaps begin a step.
 
         Parameters
@@ -445,18 +310,44 @@ class Solver(ABC):
             Takes note of the residuals.
         now : ndarray of float64, shape (count,)
             The norms of `r`, which go on.
-        progress : SolverProgress
+        iterations : ndarray of int64, shape (groups,)
             The iterations, which are counted.
         """
         if self.ahead:
-            iterations = np.full(self.r.count, progress.iterations)
-            begun = watch.run_ahead(self.ahead, slice(None), ~self.done, self.rho, now, iterations)
+            state = ~self.done, self.rho, now, iterations
+            begun = watch.run_ahead(self.ahead, slice(None), *state)
             self._begun = self.ahead if begun else None
-            progress.iterations = int(iterations.max())
 
     def settle(self) -> None:
         """Add to `x` what still waits to be added; by default nothing does."""
         return
+
+    def leave_out(self, solved: Mask) -> None:
+        """Leave vectors unchanged from now on."""
+        self.done = solved
+
+    def add(self, some: Mask) -> None:
+        """Add `x` of some vectors to the solution, and compute their true residuals."""
+        self.settle()
+        self.outer.add(self.x, self.done)
+
+    def replace(self, some: Mask) -> None:
+        """Set `r` of some vectors to the true residuals, and `x` to 0."""
+        self._take_residual()
+        self.clear_x(0, 0)
+
+    def go_on(self, replaced: Mask, broken: Mask) -> None:
+        """Choose the next directions, where `r` of some vectors has been replaced.
+
+        Those whose iteration has broken down begin again.
+        """
+        if not broken.any():
+            try:
+                self.turn(replaced=True)
+                return
+            except StagnationError:
+                pass
+        self.begin()
 
     def improve(self, targets: Norms, progress: SolverProgress) -> None:
         """Iterate until the true residuals are at most the targets.
@@ -468,55 +359,10 @@ class Solver(ABC):
         GaugeError
             If there are too many iterations.
         """
-        request, outer = self.request, self.outer
-        now = outer.norms.copy()
-        watch = ResidualWatch(request, now, targets, self.plateau, together=True)
-        best, best_at = math.inf, progress.iterations
-        ended: Decision
-        _ = self.ahead  # a rehearsal, for which all is done, counts its memory
-        self._replace(now <= targets)
-        self.begin()
-        while not self.done.all():
-            self.run_ahead(watch, now, progress)
-            progress.iterations += 1
-            broken = ended = False
-            try:
-                now = np.sqrt(self.step())
-                if not np.isfinite(now).all():
-                    raise StagnationError
-                progress.iterated = now
-                due, ended = watch.asks(now, ~self.done, progress.iterations)
-                if not due:
-                    self.turn(replaced=False)
-                    continue
-            except StagnationError:
-                if not np.isfinite(now).all():
-                    raise  # `x` is unusable
-                broken = True
-            if watch.usable(now)[~self.done].all():
-                self.settle()
-                outer.add(self.x, self.done)
-            else:
-                broken = True
-            progress.updates += 1
-            self._replace(outer.norms <= targets)
-            watch.take(outer.norms, now, ~self.done, broken | ended)
-            smallest = watch.smallest.max()
-            if smallest < SMALLER * best:
-                best, best_at = smallest, progress.iterations
-            if self.done.all():
-                return
-            if progress.iterations >= request.iterations:
-                raise ConvergenceError(too_many(request, outer.norms, targets))
-            if watch.stagnates or progress.iterations - best_at > self.patience:
-                raise StagnationError
-            if broken or request.method == DEFECT:
-                self.begin()
-                continue
-            try:
-                self.turn(replaced=True)
-            except StagnationError:
-                self.begin()
+        stagnated = Search(self, targets, progress).run()
+        progress.check()
+        if stagnated.any():
+            raise StagnationError
 
     def repeat(self, times: int) -> None:
         """Carry out so many iterations, whatever the residuals are."""
@@ -532,7 +378,8 @@ class Solver(ABC):
 
     def restart(self) -> None:
         """Begin with the true residual for all vectors, as if none had been solved."""
-        self._replace(np.zeros_like(self.done))
+        self.leave_out(np.zeros_like(self.done))
+        self.replace(~self.done)
         self.begin()
 
     def _ratio(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
@@ -541,129 +388,117 @@ class Solver(ABC):
             raise StagnationError
         return np.where(self.done, 0, self._divide(a, np.where(self.done, 1, b)))
 
-    def _replace(self, converged: NDArray[np.bool_]) -> None:
-        """Set `r` to the true residual, and `x` to 0."""
-        self.done = converged
-        self._take_residual()
-        self.clear_x(0, 0)
 
+class Search:
+    """The search for solutions: reliable updates or defect correction around a solver.
 
-class ReducedSystem(Protocol):
-    """A system on the even sites, in double precision."""
-
-    @property
-    def reduced(self) -> SpinorField:
-        """The right-hand sides."""
-
-    @property
-    def preconditioned(self) -> LinearOperator:
-        """The operator."""
-
-
-@dataclass(frozen=True)
-class ResidualMemory:
-    """Memory of a `Residual`.
-
-    Attributes
-    ----------
-    y, r, product, more : SpinorField
-        The solutions, the true residuals, and work fields for products and for corrections.
-    norms : ndarray of float64, shape (count,)
-        The norms of the true residuals.
-    """
-
-    y: SpinorField
-    r: SpinorField
-    product: SpinorField
-    more: SpinorField
-    norms: Norms
-
-    @classmethod
-    def like(cls, b: SpinorField) -> Self:
-        """Return new memory for right-hand sides b."""
-        return cls(b.like(), b.like(), b.like(), b.like(), np.zeros(b.count))
-
-    def part(self, some: range) -> ResidualMemory:
-        """Return the memory of some replicas with a vector on each."""
-        y, r, product, more = (x.part(some) for x in (self.y, self.r, self.product, self.more))
-        return ResidualMemory(y, r, product, more, self.norms[some.start : some.stop])
-
-
-class Residual:
-    """The current solution y of the preconditioned system, and its true residual.
+    The corrections of the solver are added to a solution in double precision, whose residual
+    replaces the iterated one now and then, until it is small enough.
 
     Parameters
     ----------
-    system : ReducedSystem
-        The system that is solved.
-    before : Residual, optional
-        That of the same system in another form, whose solution is kept if it is better than 0.
-    memory : ResidualMemory, optional
-        Memory of the caller, who calls `restart` first; by default it is new.
-    deflation : Deflation, optional
-        Low modes, along which the solution is completed whenever the true residual is computed.
+    solver : Solver
+        The solver.
+    targets : ndarray of float64, shape (count,)
+        The largest norms of the true residuals.
+    progress : SolverProgress
+        Iterations and errors of every group of vectors that take decisions together.
+    active : ndarray of bool, shape (groups,), optional
+        The groups to solve for; by default all.
+
+    Attributes
+    ----------
+    live : ndarray of bool, shape (groups,)
+        Groups whose search goes on.
+    stagnated : ndarray of bool, shape (groups,)
+        Groups for which the precision allows no smaller residual.
     """
 
     def __init__(
-        self,
-        system: ReducedSystem,
-        before: Residual | None = None,
-        memory: ResidualMemory | None = None,
-        deflation: Deflation | None = None,
+        self, solver: Solver, targets: Norms, progress: SolverProgress, active: Mask | None = None
     ) -> None:
-        self._b = system.reduced
-        buffers = memory or ResidualMemory.like(self._b)
-        better = before and (before.norms < before.first).all()
-        self.y: SpinorField = before.y if before and better else buffers.y
-        self.r: SpinorField = buffers.r
-        self.norms: Norms = buffers.norms
-        self._product, self._more = buffers.product, buffers.more
-        self._apply: Apply = system.preconditioned.apply(self._product, self.y)
-        self._subtract = Advance(self.r, self._product)
-        self._add = Combine(self.y, self._more)
-        self._begin = self.r.copying(self._b)
-        self._take: dict[int, Apply] = {}
-        """Copies of corrections by their identity; the calls keep these."""
-        self._b_b = Multiply(self._b)
-        modes, operator = deflation, system.preconditioned
-        self._deflate = modes and DeflatedCorrection(modes, operator, self.y, self.r)
-        if not memory:
-            self.first: Norms = np.sqrt(self._b_b().norm2)
-            self.update()
-            self._complete(np.zeros(self._b.count, np.bool_))
+        self._solver, self._targets, self._progress = solver, targets, progress
+        groups, norms = progress.iterations.size, solver.outer.norms
+        limits = solver.request.falls, solver.request.iterations
+        self._watch = ResidualWatch(*limits, norms, targets, solver.plateau, groups)
+        self._now, self.stagnated = norms.copy(), np.zeros(groups, np.bool_)
+        some = self._vectors(~self.stagnated if active is None else active)
+        self._best, self._best_at = math.inf, progress.iterations.copy()
+        _ = solver.ahead  # a rehearsal, for which all is done, counts its memory
+        solver.leave_out(~some | (norms <= targets))
+        self.live = self._any(~solver.done)
+        solver.replace(some)
+        solver.begin()
 
-    def restart(self) -> None:
-        """Begin with y = 0, after the right-hand sides have changed."""
-        self._add(0, 0)
-        self._begin()
-        self.first = np.sqrt(self._b_b().norm2)
-        self.norms[:] = self.first
+    def run(self) -> Mask:
+        """Iterate until all groups are done, and return those that have stagnated."""
+        while self.live.any():
+            self._iterate()
+        return self.stagnated
 
-    def forget(self) -> None:
-        """Free the memory of all corrections."""
-        self._take.clear()
+    def _any(self, mask: Mask) -> Mask:
+        return in_groups(mask, self.stagnated.size)
 
-    def add(self, x: SpinorField, converged: Mask) -> None:
-        """Add a correction in any precision, except to vectors that are done."""
-        if id(x) not in self._take:
-            self._take[id(x)] = self._more.copying(x)
-        self._take[id(x)]()
-        self._add(1, np.where(converged, 0.0, 1.0))
-        self.update()
-        self._complete(converged)
+    def _vectors(self, groups: Mask) -> Mask:
+        return groups.repeat(self._now.size // groups.size)
 
-    def update(self) -> None:
-        """Compute the true residual and its norms."""
-        self._begin()
-        self._apply()
-        self._subtract(-1)
-        self.norms[:] = np.sqrt(self._subtract.products().norm2)
+    def _iterate(self) -> None:
+        """Carry out one iteration, and those before it that need no decision."""
+        solver, live, iterations = self._solver, self.live, self._progress.iterations
+        solver.run_ahead(self._watch, self._now, iterations)
+        iterations += live
+        again = broken = live
+        lost = ended = np.zeros_like(live)
+        try:
+            squares = solver.step()
+            self._now = np.where(solver.broken, self._now, np.sqrt(squares))
+            finite = np.isfinite(self._now)
+            lost = live & self._any(~finite)
+            if not lost.any():
+                self._progress.iterated = self._now
+            stepping = ~solver.done & ~solver.broken & finite
+            due, ended = self._watch.asks(self._now, stepping, iterations)
+            broken = live & self._any(~solver.done & solver.broken)
+            again = live & (due | broken | lost)
+            if not again.any():
+                solver.turn(replaced=False)
+                return
+        except StagnationError:
+            again = broken = live
+        self.stagnated = self.stagnated | lost
+        self._renew(again & ~lost, broken, ended, lost)
 
-    def _complete(self, converged: Mask) -> None:
-        """Add what solutions that are not done lack along low modes."""
-        if self._deflate:
-            self._deflate(converged)
-            self.update()
+    def _renew(self, again: Mask, broken: Mask, ended: Mask, lost: Mask) -> None:
+        """Return to the true residuals of some groups, unless their search has ended."""
+        solver, request, progress = self._solver, self._solver.request, self._progress
+        norms, watch = solver.outer.norms, self._watch
+        unusable = self._any(~solver.done & ~watch.usable(self._now))
+        adding, broken = again & ~unusable, broken | unusable
+        if adding.any():
+            solver.add(self._vectors(adding))
+        solver.replace(self._vectors(again))
+        progress.updates += int(again.any())
+        some = self._vectors(again)
+        solved = solver.done | self._vectors(lost) | (some & (norms <= self._targets))
+        watch.take(norms, self._now, some & ~solved, broken | ended, again)
+        smallest = watch.smallest.max()
+        if smallest < SMALLER * self._best:
+            self._best, self._best_at = smallest, progress.iterations.copy()
+        again = again & self._any(~solved)
+        late = again & (progress.iterations >= request.iterations)
+        impatient = progress.iterations - self._best_at > solver.patience
+        stuck = again & ~late & (watch.stagnates | impatient)
+        for n in np.flatnonzero(late).tolist():
+            of_group = (x.reshape(late.size, -1)[n] for x in (norms, self._targets))
+            progress.errors[n] = ConvergenceError(too_many(request, *of_group))
+        self.stagnated = self.stagnated | stuck
+        solved = solved | self._vectors(late | stuck)
+        solver.leave_out(solved)
+        self.live = self._any(~solved)
+        if self.live.any():
+            again = again & self.live
+            restarted = again & (broken | (request.method == DEFECT))
+            solver.go_on(self._vectors(again), self._vectors(restarted))
 
 
 def solve(
@@ -671,7 +506,7 @@ def solve(
     source: SpinorField,
     solver: str,
     request: SolverParameters,
-    deflation: Deflation | None = None,
+    deflation: preconditioned.Deflation | None = None,
 ) -> Solution:
     """Solve M x = b for all vectors of a field.
 
@@ -708,13 +543,13 @@ def solve(
     began = time.perf_counter()
     ladder = _ladder(SOLVERS[solver], request.inner)
     kind, inner = ladder.pop(0)
-    system = System(operator, source, kind.uses_adjoint)
+    system = preconditioned.System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
     if deflation:
         deflation.check(system.preconditioned)
-    outer = Residual(system, deflation=deflation)
-    progress = SolverProgress(iterated=np.zeros_like(system.norms))
+    outer = Residual(system.reduced, system.preconditioned, deflation=deflation)
+    progress = SolverProgress(np.zeros(1, np.int64), iterated=np.zeros_like(system.norms))
     targets = np.full_like(system.norms, request.tolerance)
     residual = np.full_like(targets, math.inf)
     for _ in range(ATTEMPTS):
@@ -730,8 +565,9 @@ def solve(
                 before, (kind, inner) = (kind, inner), ladder.pop(0)
                 progress.notes.append(_changed(before, (kind, inner)))
                 if kind.uses_adjoint != system.with_adjoint:
-                    system = System(operator, source, kind.uses_adjoint)
-                    outer = Residual(system, outer)
+                    system = preconditioned.System(operator, source, kind.uses_adjoint)
+                    previous, outer = outer, Residual(system.reduced, system.preconditioned)
+                    outer.start_from(previous)
             finally:
                 outer.forget()
         system.complete(outer.y)
@@ -748,7 +584,7 @@ def solve(
         system.scaled_solution(),
         kind.name,
         inner,
-        progress.iterations,
+        int(progress.iterations[0]),
         progress.updates,
         progress.iterated,
         residual,
@@ -762,8 +598,8 @@ def check_deflates(solver: str) -> None:
     names = [name for name, x in SOLVERS.items() if x.uses_adjoint]
     if solver not in names:
         raise UsageError(
-            f"{DEFLATE.flag} is for solvers that use the adjoint of the operator, not for "
-            f"{solver}; choose {in_words(names, 'or')}, or leave it out."
+            f"{preconditioned.DEFLATE.flag} is for solvers that use the adjoint of the operator, "
+            f"not for {solver}; choose {in_words(names, 'or')}, or leave it out."
         )
 
 

@@ -1,19 +1,25 @@
-"""BiCGstab."""
+"""Conjugate gradients and BiCGstab."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
-from gauge_mc.extensions.quarks.solvers import SOLVERS, Norms, Residual, Solver, SolverParameters
-from gauge_mc.extensions.quarks.vectors import device_iterations
+from gauge_mc.extensions.quarks.hopping import LinearOperator
+from gauge_mc.extensions.quarks.preconditioned import NormalOperator
+from gauge_mc.extensions.quarks.solvers import SOLVERS, Solver, SolverParameters
+from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
+from gauge_mc.extensions.quarks.solvers.residuals import Counts, Norms, Residual, ResidualWatch
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
-from gauge_mc.extensions.quarks.vectors.spinors import in_turn
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
+from gauge_mc.updates.monomials import Mask
 
 
 @SOLVERS.register
@@ -70,18 +76,16 @@ class ConjugateGradients(Solver):
         self._advance(self._alpha, beta)
         self._alpha = np.zeros_like(beta)
 
-    def prepare_ahead(self) -> device_iterations.DeviceIterations:
+    def prepare_ahead(self) -> DeviceIterations:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
-        ahead = device_iterations.DeviceIterations(
-            self.r,
-            (device_iterations.CURVATURE, device_iterations.RESIDUAL, device_iterations.DIRECTION),
-        )
-        step = Advance(self.r, self.q, found=ahead.factors(device_iterations.CURVATURE, c="STEP"))
-        factors = ahead.factors(device_iterations.DIRECTION, a="ALPHA", b="BETA")
-        advance = AdvanceDirection(self.x, self.p, self.s, found=factors)
-        take_curvature = ahead.take(device_iterations.CURVATURE, self._q_q.sums)
-        take_residual = ahead.take(device_iterations.RESIDUAL, step.sums)
-        take_direction = ahead.take(device_iterations.DIRECTION, self._s_s.sums)
+        parts = on_devices.CURVATURE, on_devices.RESIDUAL, on_devices.DIRECTION
+        (curvature, residual, direction), ahead = parts, DeviceIterations(self.r, parts)
+        step = Advance(self.r, self.q, scalars=ahead.factors(curvature, c="STEP"))
+        factors = ahead.factors(direction, a="ALPHA", b="BETA")
+        advance = AdvanceDirection(self.x, self.p, self.s, scalars=factors)
+        take_curvature = ahead.take(curvature, self._q_q.sums)
+        take_residual = ahead.take(residual, step.sums)
+        take_direction = ahead.take(direction, self._s_s.sums)
         apply_r = ahead.beside([take_residual], [self._apply_r, self._s_s.launch])
         first = self._apply_p, self._q_q.launch, take_curvature, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, apply_r, take_direction, advance))
@@ -100,7 +104,7 @@ BICGSTAB_COEFFICIENTS = Kernel("bicgstab_coefficients")
 SHADOW, MINIMUM, TURN = map(BICGSTAB_COEFFICIENTS.constant, ("SHADOW", "MINIMUM", "TURN"))
 """Parts of an iteration, after which the search may halt."""
 
-PARTS = SHADOW, MINIMUM, device_iterations.RESIDUAL | TURN
+PARTS = SHADOW, MINIMUM, on_devices.RESIDUAL | TURN
 
 
 @SOLVERS.register
@@ -173,23 +177,205 @@ class BiCGstab(Solver):
         self.rho = np.where(self.done, self.rho, rho)
         self._direction(beta, 1, multiply(-beta, self._omega))
 
-    def prepare_ahead(self) -> device_iterations.DeviceIterations | None:
+    def prepare_ahead(self) -> DeviceIterations | None:
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
         kind = in_kernels(self._arithmetic)
         if kind is None:
             return None
         shadow, minimum, end = PARTS
-        arithmetic = device_iterations.constants_of(BICGSTAB_COEFFICIENTS)[kind]
-        ahead = device_iterations.DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
-        half_step = Combine(self.r, self.v, found=ahead.factors(shadow, b="HALF_STEP"))
+        arithmetic = on_devices.constants_of(BICGSTAB_COEFFICIENTS)[kind]
+        ahead = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
+        half_step = Combine(self.r, self.v, scalars=ahead.factors(shadow, b="HALF_STEP"))
         factors = ahead.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
-        step = Advance(self.r, self.t, self.x, self.p, self.shadow, found=factors)
+        step = Advance(self.r, self.t, self.x, self.p, self.shadow, scalars=factors)
         factors = ahead.factors(end, a="BETA", c="BACK")
-        direction = Combine(self.p, self.r, self.v, found=factors)
-        take_shadow = ahead.take(shadow, self._shadow_v.sums, device_iterations.MIXED)
-        take_minimum = ahead.take(minimum, self._t_r.sums, device_iterations.EVERY)
-        take_end = ahead.take(end, step.sums, device_iterations.EVERY)
+        direction = Combine(self.p, self.r, self.v, scalars=factors)
+        take_shadow = ahead.take(shadow, self._shadow_v.sums, on_devices.MIXED)
+        take_minimum = ahead.take(minimum, self._t_r.sums, on_devices.EVERY)
+        take_end = ahead.take(end, step.sums, on_devices.EVERY)
         first = self._apply_p, self._shadow_v.launch, take_shadow, partial(half_step, 1, 0)
         second = self._apply_r, self._t_r.launch, take_minimum, partial(step, 0)
         ahead.iterate = ahead.record(in_turn(*first, *second, take_end, partial(direction, 0, 1)))
         return ahead
+
+
+Launches = TypeVar("Launches")
+
+MOST_PREPARED = 256
+"""Number of ranges of replicas whose launches are kept."""
+
+
+class _GradientLaunches:
+    """Launches of conjugate gradients on consecutive replicas.
+
+    The vectors on all replicas are the residual r, the correction x, the direction p, and
+    q = B^dagger p and t = B q with the operator B B^dagger.
+    """
+
+    def __init__(
+        self,
+        outer: Residual,
+        operator: LinearOperator,
+        vectors: Sequence[SpinorField],
+        some: range,
+    ) -> None:
+        r, x, p, q, t = (vector.part(some) for vector in vectors)
+        assert isinstance(operator, NormalOperator)
+        self._vectors, self.numbers = (r, x, p, t), slice(some.start, some.stop)
+        self.apply_adjoint = operator.one.apply(q, p, dagger=True)
+        self.apply_rest = operator.one.apply(t, q)
+        self.q_q, self.r_r = Multiply(q), Multiply(r)
+        self.step, self.turn = Advance(r, t, x, p), Combine(p, r)
+        self.take_residual, self.clear_x = r.copying(outer.r), Combine(x, r)
+        self.add = partial(outer.add, x, np.zeros(len(some), np.bool_))
+
+    @cached_property
+    def ahead(self) -> DeviceIterations | None:
+        """Iterations that do not wait for the host, where there can be such."""
+        r, x, p, t = self._vectors
+        if not runs_ahead(x):
+            return None
+        curvature, end = on_devices.CURVATURE, on_devices.END
+        iterations = DeviceIterations(r, (curvature, end))
+        step = Advance(r, t, x, p, scalars=iterations.factors(curvature, a="ALPHA", c="STEP"))
+        turn = Combine(p, r, scalars=iterations.factors(end, a="BETA"))
+        take_curvature = iterations.take(curvature, self.q_q.sums)
+        take_residual = iterations.take(end, step.sums)
+        apply_rest = iterations.beside([self.q_q.launch, take_curvature], [self.apply_rest])
+        first = self.apply_adjoint, apply_rest, partial(step, 0)
+        iterations.iterate = iterations.record(in_turn(*first, take_residual, partial(turn, 0, 1)))
+        return iterations
+
+
+class NormalGradients(Solver):
+    """Conjugate gradients for B B^dagger x = b on replicas (Hestenes and Stiefel, 1952).
+
+    Each vector does what it does alone: its true residual is computed when its own iterated one
+    asks for it. Launches are those of all vectors between the first and the last one that is not
+    solved yet; to solved ones among them they do no harm.
+
+    Parameters
+    ----------
+    outer, operator, request
+        See `Solver`. The operator is a `NormalOperator`.
+    on : callable
+        Returns solutions and operator on some replicas, in a precision of the iterations.
+    """
+
+    plateau = 2000  # the residual need not fall in every iteration, since only the error does
+
+    def __init__(
+        self,
+        outer: Residual,
+        operator: LinearOperator,
+        request: SolverParameters,
+        on: Callable[[range, str], tuple[Residual, LinearOperator]],
+    ) -> None:
+        super().__init__(outer, operator, request)
+        self._on = on
+        self._fields = self.r, self.x, *(self.r.like() for _ in range(3))
+        self._launches: dict[range, _GradientLaunches] = {}
+        self._next, self._curvature = np.zeros(self.r.count), np.zeros(self.r.count)
+
+    def begin(self) -> None:
+        """Begin the iteration along the residuals."""
+        if not self.done.all():
+            self.rho[self._running.numbers] = self._running.r_r().norm2
+            self._running.turn(0, 1)
+
+    def run_ahead(self, watch: ResidualWatch, now: Norms, iterations: Counts) -> None:
+        """Iterate as long as nothing has to be decided; see `Solver.run_ahead`."""
+        self._begun, some = self._running.ahead, self._running.numbers
+        if self._begun:
+            watch.run_ahead(self._begun, some, ~self.done, self.rho, now, iterations)
+            self._curvature[some] = self._begun["CURVATURES"]
+            self._next[some] = self._begun["SQUARES"]
+
+    def step(self) -> Norms:
+        """Go along the directions; see `Solver.step`."""
+        running = self._running
+        if not self._begun:
+            running.apply_adjoint()
+            self._curvature[running.numbers] = running.q_q().norm2
+        stepping = ~self.done & usable(self._curvature)
+        self.broken = ~stepping
+        if self._begun and self._begun.knows_residual:
+            return self._next
+        alpha = ratio(self.rho, self._curvature, stepping)
+        running.apply_rest()
+        # Directions that have broken down may contain anything, and are left out then.
+        broken = bool((stepping == self.done).any())
+        for some in map(self._launched, runs(stepping)) if broken else (running,):
+            some.step(-alpha[some.numbers], alpha[some.numbers])
+            self._next[some.numbers] = some.step.products().norm2
+        return self._next
+
+    def turn(self, replaced: bool) -> None:
+        """Choose the next directions; see `Solver.turn`."""
+        self.go_on(*np.zeros((2, self.done.size), np.bool_))
+
+    def leave_out(self, solved: Mask) -> None:
+        """Leave vectors out of the launches; see `Solver.leave_out`."""
+        self.done = solved
+        if not solved.all():
+            self._running = self._launched(span(~solved))
+
+    def add(self, some: Mask) -> None:
+        """Add `x` on some replicas; see `Solver.add`."""
+        for part in map(self._launched, runs(some)):
+            part.add()
+
+    def replace(self, some: Mask) -> None:
+        """Set `r` on some replicas to the true residuals; see `Solver.replace`."""
+        for part in map(self._launched, runs(some)):
+            part.take_residual()
+            part.clear_x(0, 0)
+
+    def go_on(self, replaced: Mask, broken: Mask) -> None:
+        """Choose the next directions on all replicas; see `Solver.go_on`."""
+        new = self._next.copy()
+        for part in map(self._launched, runs(replaced)):
+            new[part.numbers] = part.r_r().norm2
+        beta = ratio(new, self.rho, ~self.done & ~broken & usable(self.rho))
+        self.rho = np.where(self.done, self.rho, new)
+        self._running.turn(beta[self._running.numbers], 1)
+
+    def _launched(self, some: range) -> _GradientLaunches:
+        """Return the launches on some replicas."""
+        if some not in self._launches:
+            system = self._on(some, self.request.inner)
+            limited(self._launches)[some] = _GradientLaunches(*system, self._fields, some)
+        return self._launches[some]
+
+
+def usable(squares: Norms) -> Mask:
+    """Return where squares are finite and not 0, so that something can be divided by them."""
+    return np.asarray((squares > 0) & (squares < np.inf))
+
+
+def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
+    """Return a / b, and 0 elsewhere."""
+    return np.where(where, a / np.where(where, b, 1.0), 0.0)
+
+
+def runs(mask: Mask) -> Iterator[range]:
+    """Yield the ranges of consecutive replicas for which a mask is true."""
+    if mask.all():
+        yield range(mask.size)
+        return
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    for first, end in edges.reshape(-1, 2).tolist():
+        yield range(first, end)
+
+
+def span(mask: Mask) -> range:
+    """Return the range from the first to the last replica for which a mask is true."""
+    numbers = np.flatnonzero(mask)
+    return range(int(numbers[0]), int(numbers[-1]) + 1)
+
+
+def limited(launches: dict[range, Launches]) -> dict[range, Launches]:
+    """Return launches that are kept, after forgetting all of them if there are too many."""
+    if len(launches) >= MOST_PREPARED:
+        launches.clear()
+    return launches

@@ -31,9 +31,9 @@ from gauge_mc.extensions.quarks.hadrons.contractions import (
     of_parity,
     spin_tensor,
 )
-from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE
 from gauge_mc.extensions.quarks.operators import INVERSE
 from gauge_mc.extensions.quarks.overlap.quarks import SIGN_COLUMNS
+from gauge_mc.extensions.quarks.preconditioned import DEFLATE
 from gauge_mc.extensions.quarks.spectroscopy.correlators import BARYONS as BARYON_COLUMNS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     BOSONS,

@@ -21,11 +21,11 @@ from gauge_mc.extensions.quarks.domain_walls import coupled
 from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
 from gauge_mc.extensions.quarks.hadrons.propagator_files import STRICTLY, PropagatorPath
-from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
 from gauge_mc.extensions.quarks.operators import DiracOperator, operator_with
-from gauge_mc.extensions.quarks.overlap.solver import MassFamily
+from gauge_mc.extensions.quarks.preconditioned import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, solve
+from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SourceVectors
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.quarks import KAPPA, MUS, SOURCE, Quarks

@@ -90,18 +90,8 @@ class GroupSums:
 class _LaunchSet:
     """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel, which its source file declares.
-    fields : mapping of str to SpinorField or None
-        Arguments of the kernel.
-    factors : tuple of str
-        Names of the arguments that are complex factors.
-    parity : int, optional
-        The sites; by default all those of the first field.
-    scalars : sequence of OnDevice, optional
-        Factors in the memory of the device of every slab. By default they are those of the calls.
+    The factors named are complex numbers for every vector, those of the calls or, with `scalars`,
+    in the memory of the device of every slab.
     """
 
     def __init__(
@@ -140,8 +130,8 @@ class _LaunchSet:
         """The sums of all vectors, by those that a launch treats together."""
         return [GroupSums(group.first, group.slab_sums) for group in self._groups]
 
-    def fetch(self) -> Products:
-        """Wait for the sums of the last launch."""
+    def products(self) -> Products:
+        """Wait for the scalar products of the last launch."""
         sums = np.empty((self._vectors, PRODUCTS))
         for group in self._groups:
             sums[group.numbers] = add_slices(self._devices, group.sums())
@@ -153,14 +143,8 @@ class _LaunchSet:
 class _VectorGroup:
     """Vectors of some fields that a launch treats together, as replicas of the slab's geometry.
 
-    They may be vectors on one lattice or on several replicas.
-
-    Parameters
-    ----------
-    numbers : ndarray of int, shape (n,)
-        The numbers of the vectors.
-    fifth : int
-        Number of consecutive vectors with the same factor, those of a right-hand side.
+    They may be vectors on one lattice or on several replicas. Consecutive ones along a fifth
+    direction have the same factor.
     """
 
     def __init__(self, numbers: NDArray[np.int64], fifth: int) -> None:
@@ -243,7 +227,7 @@ def _vectors_as_replicas(layout: Layout, count: int) -> Layout:
     return replace(layout, above=0, below=0, replicas=count)
 
 
-class Advance:
+class Advance(_LaunchSet):
     """x += a p + b r and r += c t, with scalar products of the new r.
 
     Parameters
@@ -256,7 +240,7 @@ class Advance:
         For <w, r>.
     parity : int, optional
         The sites; by default all those of the first field.
-    found : sequence of OnDevice, optional
+    scalars : sequence of OnDevice, optional
         For every slab, factors that take the place of those of the calls.
     """
 
@@ -268,33 +252,24 @@ class Advance:
         p: SpinorField | None = None,
         w: SpinorField | None = None,
         parity: int | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields = {"r": r, "t": t, "x": x, "p": p, "w": w}
-        self._prepared = _LaunchSet(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity, found)
+        super().__init__(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity, scalars)
 
     def __call__(self, c: Factors, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b, c=c)
-
-    def products(self) -> Products:
-        """Wait for the scalar products of the last step."""
-        return self._prepared.fetch()
-
-    @property
-    def sums(self) -> list[GroupSums]:
-        """The sums of the products."""
-        return self._prepared.sums
+        self.launch(a=a, b=b, c=c)
 
 
-class AdvanceDirection:
+class AdvanceDirection(_LaunchSet):
     """x += a p and then p = b p + s.
 
     Parameters
     ----------
     x, p, s : SpinorField
         The vectors of the formula; x and p change.
-    parity, found
+    parity, scalars
         See `Advance`.
     """
 
@@ -304,17 +279,17 @@ class AdvanceDirection:
         p: SpinorField,
         s: SpinorField,
         parity: int | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"x": x, "p": p, "s": s}
-        self._prepared = _LaunchSet(ADVANCE_DIRECTION, fields, ("a", "b"), parity, found)
+        super().__init__(ADVANCE_DIRECTION, fields, ("a", "b"), parity, scalars)
 
     def __call__(self, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b)
+        self.launch(a=a, b=b)
 
 
-class Combine:
+class Combine(_LaunchSet):
     """p = a p + b r + c v + d w; a field with the factor 0 is not read.
 
     Parameters
@@ -323,7 +298,7 @@ class Combine:
         The vectors p and r of the formula; p changes.
     v, w : SpinorField, optional
         The vectors v and w of the formula; by default there is no such term.
-    parity, found
+    parity, scalars
         See `Advance`.
     """
 
@@ -334,17 +309,17 @@ class Combine:
         v: SpinorField | None = None,
         parity: int | None = None,
         w: SpinorField | None = None,
-        found: Sequence[OnDevice] = (),
+        scalars: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v, "w": w}
-        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity, found)
+        super().__init__(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity, scalars)
 
     def __call__(self, a: Factors, b: Factors, c: Factors = 0, d: Factors = 0) -> None:
         """Carry out the combination; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b, c=c, d=d)
+        self.launch(a=a, b=b, c=c, d=d)
 
 
-class Multiply:
+class Multiply(_LaunchSet):
     """The scalar products <w, r> and <r, r>.
 
     Parameters
@@ -360,25 +335,34 @@ class Multiply:
     def __init__(
         self, r: SpinorField, w: SpinorField | None = None, parity: int | None = None
     ) -> None:
-        self._prepared = _LaunchSet(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
+        super().__init__(MULTIPLY_SPINORS, {"r": r, "w": w}, (), parity)
 
     def __call__(self) -> Products:
         """Compute the products."""
         self.launch()
         return self.products()
 
-    def launch(self) -> None:
-        """Begin to compute the products."""
-        self._prepared.launch()
 
-    def products(self) -> Products:
-        """Wait for the products of the last launch."""
-        return self._prepared.fetch()
+class PairAlgebra:
+    """Combinations and scalar products of pairs of fields, each of which is prepared once."""
 
-    @property
-    def sums(self) -> list[GroupSums]:
-        """The sums of the products."""
-        return self._prepared.sums
+    def __init__(self) -> None:
+        self._combinations: dict[tuple[int, int], Combine] = {}
+        self._products: dict[tuple[int, int], Multiply] = {}
+
+    def combine(self, p: SpinorField, a: Factors, r: SpinorField, b: Factors) -> None:
+        """Set p to a p + b r."""
+        key = id(p), id(r)  # of fields that the launches keep
+        if key not in self._combinations:
+            self._combinations[key] = Combine(p, r)
+        self._combinations[key](a, b)
+
+    def products(self, r: SpinorField, w: SpinorField | None = None) -> Products:
+        """Return <w, r> and <r, r>."""
+        key = id(r), id(w)
+        if key not in self._products:
+            self._products[key] = Multiply(r, w)
+        return self._products[key]()
 
 
 def together(several: Sequence[Multiply]) -> list[Products]:

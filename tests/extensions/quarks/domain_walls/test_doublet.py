@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN
-from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator
+from gauge_mc.extensions.quarks.hopping import EVEN
+from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from tests.extensions.quarks.links import field_of, largest_difference
 from tests.extensions.quarks.reference import doublet as reference

@@ -5,10 +5,10 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.forces import replica_solver
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
+from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients
+from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
@@ -124,8 +124,8 @@ def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkey
     links = random_field(lattice.extents, "su3", rng)
     operator = TwistedMass(field_of(links, best_device), 0.25, 1e-3)
     phi = even(random_spinor(lattice.extents, 3, rng))
-    for plateau, works in ((replica_solver.PLATEAU, True), (2, False)):
-        monkeypatch.setattr(replica_solver, "PLATEAU", plateau)
+    for plateau, works in ((NormalGradients.plateau, True), (2, False)):
+        monkeypatch.setattr(NormalGradients, "plateau", plateau)
         one = QuarkSystem(operator, QuarkSolver())
         one.phi.restore(phi)
         if works:

@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
+from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import (
     HermitianOperator,
     SquaredOperator,

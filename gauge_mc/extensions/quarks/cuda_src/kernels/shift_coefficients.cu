@@ -1,5 +1,5 @@
 // Coefficients of conjugate gradients for several shifts of an operator, from alpha and beta of the lowest one, as
-// ShiftCoefficients in gauge_mc/extensions/quarks/rational/multishift.py computes them: the kernel has to be compiled with
+// ShiftCoefficients in gauge_mc/extensions/quarks/solvers/multishift.py computes them: the kernel has to be compiled with
 // STRICT, so that it does the same operations. The state is [row][shift][vector].
 //
 // Besides, |r|^2, alpha and beta of every step are kept, as [step][number][vector].

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
-from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOperator, norms_of
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD
 from gauge_mc.extensions.quarks.operators import Wilson
+from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator, norms_of
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field

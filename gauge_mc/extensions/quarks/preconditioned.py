@@ -7,18 +7,12 @@ v <v, Mh^dagger b> / a, which needs no iteration. With these parts taken from th
 conjugate gradients converge as if the smallest eigenvalues were not there, as long as rounding
 errors do not bring them back (A. Stathopoulos and K. Orginos, SIAM J. Sci. Comput. 32 (2010) 439,
 arXiv:0707.0131). So they are taken away again whenever the true residual is computed.
-
-Versions of the Markov chain: the same parameters and seed give the same links in each of them.
-
-1. Links are divided by the norms of their rows. In single precision the squares of the norms are
-   off by 1e-7 on average (too large on a CPU, too small on a GPU), and so is the mean plaquette,
-   relatively by 2e-7. That is far below its statistical error.
-2. Links in single precision are reunitarised without this bias. In double precision both versions
-   have the same links.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.matrices.hopping import (
+from gauge_mc.extensions.quarks.hopping import (
     ADDED,
     DIVIDED,
     EVEN,
@@ -44,6 +38,7 @@ from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.options import Option
 from gauge_mc.quoting import square
+from gauge_mc.updates.monomials import Mask
 
 
 class PreconditionedOperator(ReducedOperator):
@@ -57,6 +52,11 @@ class PreconditionedOperator(ReducedOperator):
         The operator on all sites.
     with_adjoint : bool
         Whether it is the second, whose adjoint can be applied.
+
+    Attributes
+    ----------
+    some : range or None
+        The replicas on which it acts; None stands for all.
     """
 
     parities = (EVEN,)
@@ -64,38 +64,32 @@ class PreconditionedOperator(ReducedOperator):
 
     def __init__(self, prepared: PreparedOperator, with_adjoint: bool) -> None:
         self._prepared, self.divided = prepared, not with_adjoint
+        self.some: range | None = None
         self._spare: dict[int, SpinorField] = {}
 
-    def _odd(self, source: SpinorField, some: range | None = None) -> SpinorField:
+    def _odd(self, source: SpinorField) -> SpinorField:
         """Return memory for vectors on the odd sites, which all products share."""
         each = source.count // source.replicas
         if each not in self._spare:
             kind = self._prepared.operator.field, source.storage.name, each, ODD, source.fifth
             self._spare[each] = SpinorField.empty(*kind)
-        return self._spare[each] if some is None else self._spare[each].part(some)
-
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `apply_on`."""
-        return self.apply_on(None, target, source, dagger)
+        return self._spare[each].part(self.some) if self.some else self._spare[each]
 
     def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
         """Return a call that copies X, if this is not divided; see `ReducedOperator.left_part`."""
         return partial(Combine(target, source, parity=EVEN), 0, 1)
 
     def on(self, some: range) -> LinearOperator:
-        """Return the operator for vectors on some replicas alone."""
-        return _OnReplicas(self, some)
+        """Return the operator for vectors on some replicas alone, in the same memory."""
+        operator = copy(self)
+        operator.some = some
+        return operator
 
-    def apply_on(
-        self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
-    ) -> Apply:
-        """Return a call that computes the product of vectors on some replicas, or on all.
-
-        See `LinearOperator.apply`.
-        """
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
-        odd, prepare = self._odd(source, some), self._prepared.prepare
+        odd, prepare, some = self._odd(source), self._prepared.prepare, self.some
         first = prepare(odd, source, ODD, DIVIDED, dagger=dagger, some=some)
         form = ADDED if self.divided else WHOLE
         second = prepare(target, odd, EVEN, form, source, dagger, some)
@@ -103,23 +97,52 @@ class PreconditionedOperator(ReducedOperator):
         return in_turn(first, partial(second, -kappa2))
 
 
-class _OnReplicas(LinearOperator):
-    """A preconditioned operator for vectors on some replicas alone.
+class NormalOperator(LinearOperator):
+    """The product B B^dagger of an operator B.
 
     Parameters
     ----------
-    operator : PreconditionedOperator
-        The operator on all replicas.
-    some : range
-        The replicas.
+    operator : LinearOperator
+        The operator B.
+    between : SpinorField, optional
+        Memory for vectors between the factors; by default it is new.
     """
 
-    def __init__(self, operator: PreconditionedOperator, some: range) -> None:
-        self._one, self._some, self.parities = operator, some, operator.parities
+    def __init__(self, operator: LinearOperator, between: SpinorField | None = None) -> None:
+        self.one, self.parities = operator, operator.parities
+        self._spare = {(between.storage, between.count): between} if between else {}
+
+    def between(self, like: SpinorField) -> SpinorField:
+        """Return the vectors that are computed between both applications."""
+        key = like.storage, like.count
+        if key not in self._spare:
+            self._spare[key] = like.like()
+        return self._spare[key]
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
-        return self._one.apply_on(self._some, target, source, dagger)
+        between = self.between(source)
+        first = self.one.apply(between, source, dagger=True)
+        return in_turn(first, self.one.apply(target, between))
+
+
+class AdjointOperator(LinearOperator):
+    """The adjoint of an operator on the even sites.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator.
+    """
+
+    parities = (EVEN,)
+
+    def __init__(self, operator: LinearOperator) -> None:
+        self.one = operator
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        return self.one.apply(target, source, not dagger)
 
 
 class System:
@@ -264,32 +287,26 @@ class Deflation:
                 "parameters."
             )
 
+    def correction(
+        self, operator: LinearOperator, y: SpinorField, r: SpinorField
+    ) -> Callable[[Mask], None]:
+        """Return a call that adds what solutions lack along the modes, unless they are done.
 
-class DeflatedCorrection:
-    """Add the parts along low modes that solutions lack.
+        Parameters
+        ----------
+        operator : LinearOperator
+            Mh in double precision, with its adjoint.
+        y, r : SpinorField
+            The solutions so far, and their residuals.
+        """
+        image, numbers = r.like(), range(y.count)
+        apply = operator.apply(image, r, dagger=True)
+        products = [BasisProducts(self.vectors, image, n, self.vectors.count) for n in numbers]
+        combine = [CombineBasis(y, n, self.vectors) for n in numbers]
 
-    Parameters
-    ----------
-    deflation : Deflation
-        The modes.
-    operator : LinearOperator
-        Mh in double precision, with its adjoint.
-    y, r : SpinorField
-        The solutions so far, and their residuals.
-    """
+        def add(converged: Mask) -> None:
+            apply()
+            for n in np.flatnonzero(~converged).tolist():
+                combine[n](products[n]() / self.values)
 
-    def __init__(
-        self, deflation: Deflation, operator: LinearOperator, y: SpinorField, r: SpinorField
-    ) -> None:
-        modes, image = deflation.vectors, r.like()
-        self._values = deflation.values
-        self._apply = operator.apply(image, r, dagger=True)
-        vectors = range(y.count)
-        self._products = [BasisProducts(modes, image, n, modes.count) for n in vectors]
-        self._combine = [CombineBasis(y, n, modes) for n in vectors]
-
-    def __call__(self, converged: NDArray[np.bool_]) -> None:
-        """Add the parts, except to vectors that are done."""
-        self._apply()
-        for n in np.flatnonzero(~converged).tolist():
-            self._combine[n](self._products[n]() / self._values)
+        return add

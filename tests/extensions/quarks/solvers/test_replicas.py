@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.forces import replica_solver
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
-from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import TwistedMass
+from gauge_mc.extensions.quarks.solvers import krylov
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
@@ -170,7 +169,7 @@ def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
 
 @pytest.mark.longer
 def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):
-    monkeypatch.setattr(replica_solver, "MOST_PREPARED", 2)
+    monkeypatch.setattr(krylov, "MOST_PREPARED", 2)
     case = Case(rng, best_device)
     found = case.together.solve(1e-10, EVERYWHERE)
     for n in range(4):
@@ -179,9 +178,9 @@ def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypa
 
 def test_ranges_of_a_mask():
     mask = np.array([False, True, True, False, True])
-    assert [*replica_solver.runs(mask)] == [range(1, 3), range(4, 5)]
-    assert replica_solver.span(mask) == range(1, 5)
-    assert not [*replica_solver.runs(np.zeros(3, bool))]
+    assert [*krylov.runs(mask)] == [range(1, 3), range(4, 5)]
+    assert krylov.span(mask) == range(1, 5)
+    assert not [*krylov.runs(np.zeros(3, bool))]
 
 
 @pytest.mark.parametrize("fifth", [None, 2])

@@ -36,6 +36,9 @@ RESIDUAL = COMMON["RESIDUAL"]
 CURVATURE, DIRECTION = map(GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "DIRECTION"))
 """Other parts of conjugate gradients, after which the search may halt, too."""
 
+END = RESIDUAL | DIRECTION
+"""Both at once, where no kernel has to be launched between them."""
+
 SUMS, COEFFICIENTS = COMMON["SUMS"], COMMON["COEFFICIENTS"]
 """Stages of a part, between which devices wait for each other."""
 

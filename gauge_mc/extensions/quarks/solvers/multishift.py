@@ -26,11 +26,10 @@ J. Matrix Anal. Appl. 26 (2004) 125; for overlap quarks N. Cundy et al., Comput.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,23 +39,14 @@ from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.matrices.hopping import InexactOperator, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator
+from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
-from gauge_mc.extensions.quarks.solvers import ATTEMPTS, SMALLER, TIGHTER, Norms, SolverParameters
+from gauge_mc.extensions.quarks.solvers import ATTEMPTS, TIGHTER, SolverParameters
+from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
+from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
+from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms, in_groups
 from gauge_mc.extensions.quarks.vectors import algebra
-from gauge_mc.extensions.quarks.vectors.device_iterations import (
-    CURVATURE,
-    DIRECTION,
-    EXACTLY,
-    MOST_SHARES,
-    REAL,
-    RESIDUAL,
-    UNWATCHED,
-    DeviceIterations,
-    SlabState,
-    runs_ahead,
-)
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.fields.sums import SUM_BYTES
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -128,94 +118,20 @@ class ShiftCoefficients:
         return a, b, c
 
 
-@dataclass(frozen=True)
-class PastSteps:
-    """Coefficients of steps for the lowest shift, of shape (steps, count).
-
-    Attributes
-    ----------
-    norm2 : ndarray of float64
-        Squared norms of the residuals before the steps.
-    alpha, beta : ndarray of float64
-        The coefficients.
-    """
+class PastSteps(NamedTuple):
+    """Coefficients of steps for the lowest shift, of shape (steps, count)."""
 
     norm2: Norms
+    """Squared norms of the residuals before the steps."""
     alpha: Norms
     beta: Norms
 
 
-class DeviceCoefficients:
-    """`ShiftCoefficients` in the memory of the devices of some iterations.
-
-    Parameters
-    ----------
-    ahead : DeviceIterations
-        The iterations for the lowest shift.
-    part : int
-        The part of these after which coefficients are computed.
-    r : SpinorField
-        Their residuals.
-    number : int
-        Largest number of shifts.
-    """
-
-    def __init__(self, ahead: DeviceIterations, part: int, r: SpinorField, number: int) -> None:
-        self._number, self._count = number, r.count
-        self._slabs = [
-            _SlabShifts(slab, part, number, r.count, r.fifth or 1) for slab in ahead.slabs
-        ]
-        self.factors = [slab.factors for slab in self._slabs]
-        """The factors of `AdvanceShifts` on every slab."""
-
-    @cached_property
-    def launches(self) -> list[Launch]:
-        """Calls that compute the coefficients of a step, one for every slab."""
-        return [slab.launch() for slab in self._slabs]
-
-    def write(self, coefficients: ShiftCoefficients, targets: Norms) -> None:
-        """Write the coefficients of the first shifts to the devices; further ones do not go on."""
-        state, some = np.zeros((ROWS, self._number, self._count)), slice(len(coefficients.shifts))
-        rows = {
-            "ZETA": coefficients.zeta,
-            "OLDER": coefficients.older,
-            "ACTIVE": coefficients.active,
-            "ABOVE": coefficients.above,
-        }
-        last = {"LAST_ALPHA": coefficients.alpha, "LAST_BETA": coefficients.beta, "TARGET": targets}
-        for name, values in (rows | last).items():
-            state[SHIFT_COEFFICIENTS.constant(name), some] = values
-        for slab in self._slabs:
-            slab.write(state)
-
-    def read(self, coefficients: ShiftCoefficients) -> PastSteps:
-        """Read the coefficients, and return those of the steps for the lowest shift."""
-        state, past = self._slabs[0].read()
-        rows = ("ZETA", "OLDER", "ACTIVE", "LAST_ALPHA", "LAST_BETA", "STEPS")
-        values = [state[SHIFT_COEFFICIENTS.constant(name)] for name in rows]
-        coefficients.zeta, coefficients.older, active = (
-            x[: len(coefficients.shifts)] for x in values[:3]
-        )
-        coefficients.active = active != 0
-        coefficients.alpha, coefficients.beta = values[3][0], values[4][0]
-        return PastSteps(*past[: int(values[5][0, 0])].swapaxes(0, 1))
-
-
 class _SlabShifts:
-    """Coefficients of all shifts on the device of a slab, where they are the same as on all others.
+    """Coefficients of all shifts on the device of a slab, the same as on all others."""
 
-    Parameters
-    ----------
-    slab : SlabState
-        The state of the iterations for the lowest shift there.
-    part : int
-        See `DeviceCoefficients`.
-    shifts, vectors, fifth : int
-        Norms of shifts and of vectors, and their extent along a fifth direction, or 1.
-    """
-
-    def __init__(self, slab: SlabState, part: int, shifts: int, vectors: int, fifth: int) -> None:
-        self._slab, self._part, self._fifth = slab, part, fifth
+    def __init__(self, slab: on_devices.SlabState, shifts: int, vectors: int, fifth: int) -> None:
+        self._slab, self._fifth = slab, fifth
         self._state = (ROWS, shifts, vectors)
         self._past = (MOST_STEPS, PAST_NUMBERS, vectors)
         numbers = sum(int(np.prod(shape)) for shape in (self._state, self._past))
@@ -226,7 +142,7 @@ class _SlabShifts:
         """The factors of `AdvanceShifts`."""
         _, shifts, vectors = self._state
         address = self._memory.address + FACTORS_OF_SHIFTS * shifts * vectors * SUM_BYTES
-        return replace(self._slab.found(self._part), factors={"factors": address})
+        return replace(self._slab.found(on_devices.END), factors={"factors": address})
 
     def write(self, state: Norms) -> None:
         """Write the state."""
@@ -241,9 +157,9 @@ class _SlabShifts:
     def launch(self) -> Launch:
         """Return a call that computes the coefficients of a step."""
         (x, y, z), (_, shifts, vectors) = self._slab.layout.extents, self._state
-        scalars = self._slab.found(self._part, alpha="ALPHA", beta="BETA")
+        scalars = self._slab.found(on_devices.END, alpha="ALPHA", beta="BETA")
         arguments = SHIFT_COEFFICIENTS.arguments(
-            EXACTLY,
+            on_devices.EXACTLY,
             geometry=self._slab.layout.geometry,
             work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
             norm2=self._slab.row("NORM2"),
@@ -254,9 +170,9 @@ class _SlabShifts:
             shifts=shifts,
             vectors=vectors,
             fifth=self._fifth,
-            shares=geometry_structure("Shares")(min(shifts * vectors, MOST_SHARES), 1),
+            shares=geometry_structure("Shares")(min(shifts * vectors, on_devices.MOST_SHARES), 1),
         )
-        kernel = self._slab.device.kernel(SHIFT_COEFFICIENTS, EXACTLY)
+        kernel = self._slab.device.kernel(SHIFT_COEFFICIENTS, on_devices.EXACTLY)
         return kernel.prepared(repeated([arguments], 1))
 
 
@@ -273,46 +189,14 @@ polynomials took 6 % fewer steps on 6^3 x 12, where no correction was needed.
 """
 
 
-class Relaxation:
-    """Allows an operator larger errors as residuals fall.
-
-    Parameters
-    ----------
-    operator : InexactOperator
-        The operator.
-    targets : ndarray of float64, shape (n,)
-        The norms of residuals at which an iteration ends, for every vector.
-    most : float
-        Largest error that is allowed, which must be below the smallest eigenvalue: otherwise the
-        operator with its error may not be positive, so that the iteration does not converge.
-    """
-
-    def __init__(
-        self, operator: InexactOperator, targets: NDArray[np.float64], most: float = 1.0
-    ) -> None:
-        self._operator, self._targets, self._most = operator, targets, most
-        self._sums = np.zeros_like(targets)
-
-    def step(self, norms: NDArray[np.float64]) -> None:
-        """Allow the error of the next product, given the norms of the residuals."""
-        live = norms > 0
-        self._sums[live] += 1 / norms[live] ** 2
-        errors = SAFETY * (self._targets * np.sqrt(self._sums))[live]
-        self._operator.allow(float(errors.min(initial=self._most)))
-
-    def end(self) -> None:
-        """Allow the smallest errors only."""
-        self._operator.allow(0.0)
-
-
-END = RESIDUAL | DIRECTION
-
 MOST_PREPARED = 32
 """Number of lowest shifts whose steps are kept."""
 
 
 class StepsAhead:
     """Steps of conjugate gradients for (A + sigma) y = r and several shifts sigma.
+
+    They do not wait for the host: `ShiftCoefficients` are in the memory of the devices.
 
     Parameters
     ----------
@@ -341,14 +225,21 @@ class StepsAhead:
         number: int,
         advancing: Callable[[Sequence[algebra.OnDevice]], Launch],
     ) -> None:
-        self.gradient = gradient = DeviceIterations(r, (CURVATURE, END))
-        self._coefficients = DeviceCoefficients(gradient, END, r, number)
-        self._apply_shifted, self._multiply = apply_shifted, algebra.Multiply(q, p)
-        self._take_curvature = gradient.take(CURVATURE, self._multiply.sums, REAL)
-        self._step = algebra.Advance(r, q, found=gradient.factors(CURVATURE, c="STEP"))
-        self._take_residual = gradient.take(END, self._step.sums)
-        self._advance = advancing(self._coefficients.factors)
-        self._turn = algebra.Combine(p, r, found=gradient.factors(END, a="BETA"))
+        self.gradient = gradient = DeviceIterations(r, (on_devices.CURVATURE, on_devices.END))
+        self._slabs = [_SlabShifts(x, number, r.count, r.fifth or 1) for x in gradient.slabs]
+        self._shape = ROWS, number, r.count
+        self._apply_shifted, multiply = apply_shifted, algebra.Multiply(q, p)
+        step = algebra.Advance(r, q, scalars=gradient.factors(on_devices.CURVATURE, c="STEP"))
+        turn = algebra.Combine(p, r, scalars=gradient.factors(on_devices.END, a="BETA"))
+        self._step: tuple[Callable[[], object], ...] = (
+            multiply.launch,
+            gradient.take(on_devices.CURVATURE, multiply.sums, on_devices.REAL),
+            partial(step, 0),
+            gradient.take(on_devices.END, step.sums),
+            *(slab.launch() for slab in self._slabs),
+            advancing([slab.factors for slab in self._slabs]),
+            partial(turn, 0, 1),
+        )
         self._recorded: dict[float, Launch] = {}
 
     def run(
@@ -356,25 +247,36 @@ class StepsAhead:
     ) -> PastSteps:
         """Carry out steps until a vector has reached its target for the lowest shift."""
         self.gradient.iterate = self._iterating(coefficients.lowest)
-        self._coefficients.write(coefficients, targets)
-        self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
-        return self._coefficients.read(coefficients)
+        shifts, row = slice(len(coefficients.shifts)), SHIFT_COEFFICIENTS.constant
+        numbers = {
+            "ZETA": coefficients.zeta,
+            "OLDER": coefficients.older,
+            "ACTIVE": coefficients.active,
+            "ABOVE": coefficients.above,
+            "LAST_ALPHA": coefficients.alpha,
+            "LAST_BETA": coefficients.beta,
+            "TARGET": targets,
+        }
+        state = np.zeros(self._shape)  # further shifts do not go on
+        for name, values in numbers.items():
+            state[row(name), shifts] = values
+        for slab in self._slabs:
+            slab.write(state)
+        self.gradient.run(**on_devices.UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
+        state, past = self._slabs[0].read()
+        names = ("ZETA", "OLDER", "ACTIVE", "LAST_ALPHA", "LAST_BETA", "STEPS")
+        zeta, older, active, alpha, beta, steps = (state[row(name)] for name in names)
+        coefficients.zeta, coefficients.older = zeta[shifts], older[shifts]
+        coefficients.active = active[shifts] != 0
+        coefficients.alpha, coefficients.beta = alpha[0], beta[0]
+        return PastSteps(*past[: int(steps[0, 0])].swapaxes(0, 1))
 
     def _iterating(self, lowest: float) -> Launch:
         """Return a call that carries out a step for a lowest shift."""
         if lowest not in self._recorded:
             if len(self._recorded) >= MOST_PREPARED:
                 self._recorded.clear()
-            iterate = in_turn(
-                partial(self._apply_shifted, lowest),
-                self._multiply.launch,
-                self._take_curvature,
-                partial(self._step, 0),
-                self._take_residual,
-                *self._coefficients.launches,
-                self._advance,
-                partial(self._turn, 0, 1),
-            )
+            iterate = in_turn(partial(self._apply_shifted, lowest), *self._step)
             self._recorded[lowest] = self.gradient.record(iterate)
         return self._recorded[lowest]
 
@@ -396,7 +298,7 @@ LEAST = 1e-100
 """Size of a residual, divided by that of the right-hand side, whose square does not underflow."""
 
 
-class _Iteration(ABC):
+class ShiftedSearch:
     """Conjugate gradients for (A + sigma) y = r and several shifts sigma, in one precision.
 
     Parameters
@@ -405,25 +307,38 @@ class _Iteration(ABC):
         The operator A, which `run` allows larger errors as residuals fall if it is inexact.
     like : SpinorField
         A field like r, in the precision of the iteration.
+    number : int
+        Largest number of shifts; with 0 there are no solutions, but `past` of the lowest shift.
 
     Attributes
     ----------
     r : SpinorField
         The right-hand sides, which the caller sets, and then the residuals for the lowest shift.
+    y : SpinorField
+        The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
+    past : list of PastSteps
+        The steps of the last search without solutions.
     progress : ReplicaProgress
         Iterations and errors of the last search.
     lanczos : list of Lanczos
         The coefficients of the last search, for the first vector of every replica.
     """
 
-    def __init__(self, operator: LinearOperator, like: SpinorField) -> None:
-        self._operator = operator
-        self.r, self._p, self._q = like.like(), like.like(), like.like()
+    def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
+        self._operator, self._number = operator, number
+        self.r, self.p, self._q = like.like(), like.like(), like.like()
+        self.past: list[PastSteps] = []
         self.progress, self.lanczos = ReplicaProgress.begin(like.replicas), [Lanczos()]
-        self._apply_shifted = _shifted(operator, self._q, self._p)
-        self._first = algebra.Combine(self._p, self.r)
-        self._p_q = algebra.Multiply(self._q, self._p)
-        self._step = algebra.Advance(self.r, self._q)
+        self.apply_shifted = _shifted(operator, self._q, self.p)
+        self.turn = algebra.Combine(self.p, self.r)
+        self._p_q = algebra.Multiply(self._q, self.p)
+        self.step = algebra.Advance(self.r, self._q)
+        if number:
+            each = like.count // like.replicas
+            self.y, directions = (like.like(count=each * number) for _ in range(2))
+            self._clear = algebra.Combine(self.y, self.y)
+            self._fields = self.y, directions, self.r
+            self._next = algebra.AdvanceShifts(*self._fields)
 
     @property
     def iterations(self) -> int:
@@ -435,34 +350,23 @@ class _Iteration(ABC):
         """Steps that do not wait for the host, where there can be such."""
         if not runs_ahead(self.r):
             return None
-        return StepsAhead(self.r, self._p, self._q, self._apply_shifted, self._number, self._found)
+        fields = self.r, self.p, self._q
+        return StepsAhead(*fields, self.apply_shifted, max(1, self._number), self._advancing)
 
-    @abstractmethod
-    def _begin(self, shifts: int, count: int) -> None:
-        """Set the solutions to 0, and the directions of all shifts to r."""
+    def _advancing(self, scalars: Sequence[algebra.OnDevice]) -> Launch:
+        """Return a call that advances all shifts, with factors on the devices."""
+        if not self._number:
+            return lambda: None
+        return algebra.AdvanceShifts(*self._fields, scalars).launch
 
-    @abstractmethod
-    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
-        """Carry out a step of `AdvanceShifts` for the first shifts."""
-
-    @property
-    def _number(self) -> int:
-        """Largest number of shifts whose coefficients devices compute."""
-        return 1
-
-    def _found(self, scalars: Sequence[algebra.OnDevice]) -> Launch:
-        """Return a call that carries out a step of `AdvanceShifts` with factors on the devices."""
-        return lambda: None
-
-    def _on_devices(self, coefficients: ShiftCoefficients) -> ShiftCoefficients:
-        """Return the coefficients that devices compute."""
-        return coefficients
-
-    def _repeat(self, coefficients: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
-        """Do what devices have not done in steps that they have carried out; by default nothing."""
-        return
-
-    def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: float = 1.0) -> None:
+    def run(
+        self,
+        shifts: Sequence[float],
+        targets: Norms,
+        most: int,
+        relaxed: float = 1.0,
+        progress: ReplicaProgress | None = None,
+    ) -> None:
         """Compute solutions whose iterated residuals are at most the targets.
 
         Parameters
@@ -470,52 +374,36 @@ class _Iteration(ABC):
         shifts : sequence of float
             Shifts in ascending order.
         targets : ndarray of float64, shape (n,)
-            The largest norm of the residuals of every vector, for all shifts.
+            The largest norm of the residuals of every vector, for all shifts. Infinity leaves
+            a vector out, whose solution is 0.
         most : int
             Largest number of iterations.
         relaxed : float
-            Largest error that an operator which allows it may have as residuals fall; see
-            `Relaxation`. With 0 its errors are the smallest ones.
+            Largest error that an operator which allows it may have as residuals fall, which must be
+            below the smallest eigenvalue: otherwise the operator with its error may not be
+            positive, so that the iteration does not converge. With 0 its errors are the smallest.
+        progress : ReplicaProgress, optional
+            Iterations, which are counted, and errors of replicas, which are added.
 
         Raises
         ------
         ConvergenceError
-            If there are too many iterations, or values are not numbers.
+            If there are too many iterations, or values are not numbers, and no progress is given.
         """
-        progress = ReplicaProgress.begin(self.r.replicas)
-        self.search(shifts, targets, most, progress, relaxed)
-        progress.check()
-
-    def search(
-        self,
-        shifts: Sequence[float],
-        targets: Norms,
-        most: int,
-        progress: ReplicaProgress,
-        relaxed: float = 1.0,
-    ) -> None:
-        """Do `run`, but take note of the replicas on which it fails.
-
-        Parameters
-        ----------
-        shifts, targets, most, relaxed
-            See `run`. A target of infinity leaves a vector out, whose solution is 0.
-        progress : ReplicaProgress
-            Iterations, which are counted, and errors, which are added.
-        """
-        self.progress, coefficients = progress, ShiftCoefficients(shifts, self.r.count)
-        operator, relaxation, ahead = self._operator, None, None
-        if not isinstance(operator, InexactOperator):
-            ahead = self._ahead
-        elif relaxed:
-            relaxation = Relaxation(operator, targets, relaxed)
+        self.progress, operator = progress or ReplicaProgress.begin(self.r.replicas), self._operator
+        inexact, sums = isinstance(operator, InexactOperator), np.zeros_like(targets)
         try:
-            for norms in self._steps(coefficients, targets, most, ahead):
-                if relaxation:
-                    relaxation.step(norms)
+            for norms in self._steps(shifts, targets, most, None if inexact else self._ahead):
+                if isinstance(operator, InexactOperator) and relaxed:
+                    live = norms > 0
+                    sums[live] += 1 / norms[live] ** 2
+                    errors = SAFETY * (targets * np.sqrt(sums))[live]
+                    operator.allow(float(errors.min(initial=relaxed)))
         finally:
-            if relaxation:
-                relaxation.end()
+            if isinstance(operator, InexactOperator) and relaxed:
+                operator.allow(0.0)
+        if not progress:
+            self.progress.check()
 
     def steps(self, shifts: Sequence[float]) -> Iterator[Norms]:
         """Yield the norms of the residuals for the lowest shift before every iteration.
@@ -523,11 +411,11 @@ class _Iteration(ABC):
         The iteration ends when they have nearly underflown.
         """
         self.progress = ReplicaProgress.begin(self.r.replicas)
-        return self._steps(ShiftCoefficients(shifts, self.r.count), LEAST * norms_of(self.r))
+        return self._steps(shifts, LEAST * norms_of(self.r))
 
     def _steps(
         self,
-        coefficients: ShiftCoefficients,
+        shifts: Sequence[float],
         targets: Norms,
         most: float = math.inf,
         ahead: StepsAhead | None = None,
@@ -536,80 +424,70 @@ class _Iteration(ABC):
 
         With steps that may run ahead, these come without norms before the iteration.
         """
-        lowest, count, progress = coefficients.lowest, self.r.count, self.progress
-        each = count // self.r.replicas
-        self.lanczos = [Lanczos(lowest) for _ in range(self.r.replicas)]
-        self._first(0, 1)
-        self._begin(len(coefficients.shifts), count)
+        progress, replicas, count = self.progress, self.r.replicas, self.r.count
+        coefficients = ShiftCoefficients(shifts if self._number else shifts[:1], count)
+        lowest, each = coefficients.lowest, count // replicas
+        self.past, self.lanczos = [], [Lanczos(lowest) for _ in range(replicas)]
+        self.turn(0, 1)
+        if self._number:
+            self._clear(0, 0)
+            unit = np.ones((len(shifts), count))
+            self._next(0 * unit, 0 * unit, unit)
         norm2 = np.square(norms_of(self.r))
-        while (going := self._going(coefficients, np.sqrt(norm2), targets, most)).any():
+        while True:
+            unfinished = in_groups(coefficients.unfinished(np.sqrt(norm2), targets), replicas)
+            going = self._in_time(progress.left(unfinished), most, len(shifts))
+            if not going.any():
+                return
             yield np.sqrt(norm2)
             live, products, new = going.repeat(each) & (norm2 > 0), None, None
             if ahead and coefficients.ends_with_lowest(live):
-                norm2, products, new = self._run_ahead(
-                    ahead, coefficients, going, live, norm2, targets, most
-                )
+                ends = np.where(coefficients.active[0], targets, -1.0)
+                rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
+                remaining = most - progress.iterations[going].max()
+                past, gradient = ahead.run(coefficients, targets, remaining, **rows), ahead.gradient
+                progress.iterations[going] += len(past.norm2)
+                self._take_steps(going, past)
+                norm2, products = gradient["NORM2"], gradient["CURVATURES"]
+                new = gradient["SQUARES"] if gradient.knows_residual else None
+                coefficients.unfinished(np.sqrt(norm2), targets)
             progress.iterations[going] += 1
             if products is None:
-                self._apply_shifted(lowest)
+                self.apply_shifted(lowest)
                 products = self._p_q().mixed.real
             alpha = np.where(live, norm2 / _positive(products), 0)
             if new is None:
-                self._step(-alpha)
-                new = self._step.products().norm2
+                self.step(-alpha)
+                new = self.step.products().norm2
             if not np.isfinite(new[going.repeat(each)]).all():
-                broken = going & on_replicas(self.r, ~np.isfinite(new))
+                broken = going & in_groups(~np.isfinite(new), replicas)
                 progress.fail(broken, "The iteration broke down; choose a smaller kappa.")
                 going &= ~broken
                 alpha, new = (np.where(broken.repeat(each), 0, x) for x in (alpha, new))
                 if not going.any():
                     return
             beta = np.where(live, new / _positive(norm2), 0)
-            self._advance(*coefficients.advance(alpha, beta))
-            self._first(beta, 1)
-            self._take_steps(going, alpha[None], beta[None])
+            if self._number:
+                self._next(*coefficients.advance(alpha, beta))
+            self.turn(beta, 1)
+            self._take_steps(going, PastSteps(norm2[None], alpha[None], beta[None]))
             norm2 = new
 
-    def _run_ahead(
-        self,
-        ahead: StepsAhead,
-        coefficients: ShiftCoefficients,
-        going: Mask,
-        live: Mask,
-        norm2: Norms,
-        targets: Norms,
-        most: float,
-    ) -> tuple[Norms, Norms, Norms | None]:
-        """Carry out steps, and begin the next one."""
-        iterations, gradient = self.progress.iterations, ahead.gradient
-        ends = np.where(coefficients.active[0], targets, -1.0)
-        rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
-        remaining = most - iterations[going].max()
-        past = ahead.run(self._on_devices(coefficients), targets, remaining, **rows)
-        iterations[going] += len(past.norm2)
-        self._take_steps(going, past.alpha, past.beta)
-        self._repeat(coefficients, past, targets)
-        before, new = gradient["NORM2"].copy(), gradient["SQUARES"].copy()
-        coefficients.unfinished(np.sqrt(before), targets)
-        return before, gradient["CURVATURES"].copy(), new if gradient.knows_residual else None
-
-    def _take_steps(self, going: Mask, alphas: Norms, betas: Norms) -> None:
-        """Take note of the coefficients of some steps, of shape (steps, count)."""
+    def _take_steps(self, going: Mask, past: PastSteps) -> None:
+        """Take note of the coefficients of some steps."""
+        if not self._number:
+            self.past.append(past)
         each = self.r.count // self.r.replicas
         for n in np.flatnonzero(going).tolist():
-            coefficients = alphas[:, n * each].tolist(), betas[:, n * each].tolist()
+            coefficients = past.alpha[:, n * each].tolist(), past.beta[:, n * each].tolist()
             for alpha, beta in zip(*coefficients, strict=True):
                 self.lanczos[n].add(alpha, beta)
 
-    def _going(
-        self, coefficients: ShiftCoefficients, norms: Norms, targets: Norms, most: float
-    ) -> Mask:
-        """Return the replicas on which a shift goes on; those that have had their turn fail."""
-        progress, shifts = self.progress, len(coefficients.shifts)
-        going = progress.left(on_replicas(self.r, coefficients.unfinished(norms, targets)))
-        late = going & (progress.iterations >= most)
+    def _in_time(self, going: Mask, most: float, shifts: int) -> Mask:
+        """Return the replicas that have iterations left; the others fail."""
+        late = going & (self.progress.iterations >= most)
         several = f"{shifts} shifts" if shifts > 1 else "a shift"
-        progress.fail(
+        self.progress.fail(
             late,
             f"The solutions for {several} were not found within {most} iterations: allow more "
             "iterations, a larger tolerance, or choose a smaller kappa.",
@@ -617,50 +495,7 @@ class _Iteration(ABC):
         return going & ~late
 
 
-def on_replicas(field: SpinorField, mask: Mask) -> Mask:
-    """Return the replicas on which something holds for a vector of a field."""
-    return np.asarray(mask.reshape(field.replicas, -1).any(axis=1))
-
-
-class ShiftedSearch(_Iteration):
-    """Conjugate gradients that find the solutions for all shifts.
-
-    Parameters
-    ----------
-    operator, like
-        See `_Iteration`.
-    number : int
-        Largest number of shifts.
-
-    Attributes
-    ----------
-    y : SpinorField
-        The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
-    """
-
-    def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
-        super().__init__(operator, like)
-        self.y, self._directions = (_repeated(like, number) for _ in range(2))
-        self._clear = algebra.Combine(self.y, self.y)
-        self._next = algebra.AdvanceShifts(self.y, self._directions, self.r)
-
-    def _begin(self, shifts: int, count: int) -> None:
-        self._clear(0, 0)
-        unit, zero = np.ones((shifts, count)), np.zeros((shifts, count))
-        self._next(zero, zero, unit)
-
-    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
-        self._next(a, b, c)
-
-    @property
-    def _number(self) -> int:
-        return self.y.count // self.r.count
-
-    def _found(self, scalars: Sequence[algebra.OnDevice]) -> Launch:
-        return algebra.AdvanceShifts(self.y, self._directions, self.r, scalars).launch
-
-
-class TwoPassSum(_Iteration):
+class TwoPassSum:
     """The sum over shifts of c_i (A + sigma_i)^-1 b, in memory that they do not enlarge.
 
     A first pass finds the coefficients of conjugate gradients; a second one repeats its residuals
@@ -682,55 +517,51 @@ class TwoPassSum(_Iteration):
     def __init__(
         self, operator: LinearOperator, target: SpinorField, b: SpinorField, most: int
     ) -> None:
-        super().__init__(operator, b)
-        self._most = most
-        self._taken: list[tuple[Norms, Norms, Norms]] = []
-        self._copy = algebra.Combine(self.r, b)
-        self._add = algebra.Combine(target, self.r)
+        self._search, self._most = ShiftedSearch(operator, b, 0), most
+        self._copy = algebra.Combine(self._search.r, b)
+        self._add = algebra.Combine(target, self._search.r)
 
-    def _begin(self, shifts: int, count: int) -> None:
-        self._taken = []
-
-    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
-        self._taken.append((a, b, c))
-
-    def _on_devices(self, coefficients: ShiftCoefficients) -> ShiftCoefficients:
-        return ShiftCoefficients((coefficients.lowest,), self.r.count)
-
-    def _repeat(self, coefficients: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
-        for norm2, alpha, beta in zip(past.norm2, past.alpha, past.beta, strict=True):
-            coefficients.unfinished(np.sqrt(norm2), targets)
-            self._advance(*coefficients.advance(alpha, beta))
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of the last first pass."""
+        return self._search.iterations
 
     def __call__(self, shifts: Sequence[float], factors: Sequence[float], tolerance: float) -> None:
         """Add the sum to the target."""
+        search = self._search
         self._copy(0, 1)
-        norms = norms_of(self.r)
+        norms = norms_of(search.r)
         if not np.isfinite(norms).all():
             raise ConvergenceError("The right-hand side contains a value that is not a number.")
-        self.run(shifts, tolerance * norms, self._most, relaxed=0)
-        weights = self._weights(np.array(factors))
+        search.run(shifts, tolerance * norms, self._most, relaxed=0)
+        steps, coefficients = [], ShiftCoefficients(shifts, norms.size)
+        for past in search.past:
+            for norm2, alpha, beta in zip(*past, strict=True):
+                coefficients.unfinished(np.sqrt(norm2), tolerance * norms)
+                steps.append(coefficients.advance(alpha, beta))
         self._copy(0, 1)
-        self._first(0, 1)
-        for weight, (a, b, _) in zip(weights, self._taken, strict=True):
+        search.turn(0, 1)
+        for weight, (a, b, _) in zip(_weights(factors, steps), steps, strict=True):
             alpha, beta = a[0], b[0]  # of the lowest shift, which ends last
             self._add(1, weight)
-            self._apply_shifted(float(shifts[0]))
-            self._step(-alpha)
-            self._first(beta, 1)
+            search.apply_shifted(float(shifts[0]))
+            search.step(-alpha)
+            search.turn(beta, 1)
 
-    def _weights(self, factors: Norms) -> list[Norms]:
-        """Return the factors of the residuals in the sum, for every step."""
-        first = np.ones((len(factors), self.r.count))
-        sums, weights = np.zeros_like(first), []
-        for n in reversed(range(len(self._taken))):
-            a, b, _ = self._taken[n]
-            zeta = self._taken[n - 1][2] if n else first
-            live = len(a)
-            sums[:live] = a + b * sums[:live]
-            sums[live:] = 0
-            weights.append((factors[: len(zeta), None] * zeta * sums[: len(zeta)]).sum(axis=0))
-        return weights[::-1]
+
+def _weights(factors: Sequence[float], steps: Sequence[tuple[Norms, Norms, Norms]]) -> list[Norms]:
+    """Return the factors of the residuals in a sum over shifts, for every step."""
+    scales, weights = np.array(factors)[:, None], []
+    first = np.ones((len(factors), steps[0][0].shape[1] if steps else 0))
+    sums = np.zeros_like(first)
+    for n in reversed(range(len(steps))):
+        a, b, _ = steps[n]
+        zeta = steps[n - 1][2] if n else first
+        live = len(a)
+        sums[:live] = a + b * sums[:live]
+        sums[live:] = 0
+        weights.append((scales[: len(zeta)] * zeta * sums[: len(zeta)]).sum(axis=0))
+    return weights[::-1]
 
 
 def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callable[[float], None]:
@@ -788,10 +619,8 @@ class ShiftedSystem:
         self._searches: dict[tuple[str, int], ShiftedSearch] = {}
         self._y, self._rest, self._product = b.like(), b.like(), b.like()
         self._apply = operator(EXACT).apply(self._product, self._y)
-        self._copy_b = algebra.Combine(self._rest, b)
         self._subtract = algebra.Advance(self._rest, self._product)
-        self._add_shift = algebra.Combine(self._product, self._y)
-        self._add_product = algebra.Combine(self._y, self._product)
+        self._combine = algebra.PairAlgebra().combine
 
     def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
         """Yield the solutions for all shifts, one after the other in the same field."""
@@ -807,13 +636,13 @@ class ShiftedSystem:
         self.residuals = []
         norms = norms_of(self.b)
         text = "The right-hand side contains a value that is not a number."
-        progress.fail(active & on_replicas(self.b, ~np.isfinite(norms)), text)
+        progress.fail(active & in_groups(~np.isfinite(norms), self.b.replicas), text)
         inner = EXACT if tolerance < LEAST_LOWER else self._inner
         search = self._search(inner, self._number)
         search.r.copy(self.b)
         reduction = tolerance if inner == EXACT else TIGHTER * tolerance
         targets = self._targets(progress.left(active), reduction * norms)
-        search.search(shifts, targets, self.request.iterations, progress)
+        search.run(shifts, targets, self.request.iterations, progress=progress)
         self.lanczos = search.lanczos
         for i, shift in enumerate(shifts):
             self._y.copy(search.y, first=i * self._each)
@@ -841,12 +670,10 @@ class ShiftedSystem:
     def _refine(self, active: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
         progress, bounds = self.progress, tolerance * norms
-        exact, residual_norms = (
-            np.full(self.b.replicas, self._inner == EXACT),
-            self._residual_norms(shift),
-        )
+        exact = np.full(self.b.replicas, self._inner == EXACT)
+        residual_norms = self._residual_norms(shift)
         for _ in range(2 * ATTEMPTS):
-            due = progress.left(active & on_replicas(self.b, ~(residual_norms <= bounds)))
+            due = progress.left(active & in_groups(~(residual_norms <= bounds), self.b.replicas))
             if not due.any():
                 return np.asarray(residual_norms / _positive(norms))
             for inner, some, reach in ((LOWER, due & ~exact, REDUCTION), (EXACT, due & exact, 0.0)):
@@ -855,7 +682,7 @@ class ShiftedSystem:
                     self._correct(some, inner, shift, targets)
             before, residual_norms = residual_norms, self._residual_norms(shift)
             slow = (before > bounds) & ~(residual_norms < SMALLER * before)
-            exact |= due & on_replicas(self.b, slow)
+            exact |= due & in_groups(slow, self.b.replicas)
         smallest = (residual_norms / _positive(norms)).reshape(self.b.replicas, -1).max(axis=1)
         for n in np.flatnonzero(progress.left(due)).tolist():
             progress.errors[n] = ConvergenceError(
@@ -870,16 +697,16 @@ class ShiftedSystem:
         search = self._search(inner, 1)
         search.r.copy(self._rest)
         most, bounds = self.request.iterations, self._targets(some, targets)
-        search.search((shift,), bounds, most, self.progress)
+        search.run((shift,), bounds, most, progress=self.progress)
         self._product.copy(search.y)
         # Corrections of others are 0, but to add them would change the sign of zeros.
-        self._add_product(1, some.repeat(self._each).astype(float))
+        self._combine(self._y, 1, self._product, some.repeat(self._each).astype(float))
 
     def _residual_norms(self, shift: float) -> Norms:
         """Compute the true residuals, and return their norms."""
         self._apply()
-        self._add_shift(1, shift)
-        self._copy_b(0, 1)
+        self._combine(self._product, 1, self._y, shift)
+        self._combine(self._rest, 0, self.b, 1)
         self._subtract(-1)
         return np.asarray(np.sqrt(self._subtract.products().norm2))
 
@@ -889,11 +716,6 @@ class ShiftedSystem:
             like = self.b if inner == EXACT else self.b.like(inner)
             self._searches[inner, number] = ShiftedSearch(self._operator(inner), like, number)
         return self._searches[inner, number]
-
-
-def _repeated(like: SpinorField, number: int) -> SpinorField:
-    """Return a field with the vectors of another one for each of several shifts."""
-    return like.like(count=like.count // like.replicas * number)
 
 
 def _positive(numbers: Any) -> NDArray[np.float64]:

@@ -25,20 +25,15 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
-from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD, LinearOperator
-from gauge_mc.extensions.quarks.matrices.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.modes.low_modes import LowModes
 from gauge_mc.extensions.quarks.operators import QUARK_MASS, QuarkOperator
-from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch
-from gauge_mc.extensions.quarks.solvers import (
-    ATTEMPTS,
-    LEAST_TOLERANCE,
-    SMALLER,
-    Norms,
-    SolverParameters,
-)
-from gauge_mc.extensions.quarks.vectors.algebra import Combine
+from gauge_mc.extensions.quarks.preconditioned import norms_of
+from gauge_mc.extensions.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SolverParameters
+from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
+from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms
+from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import Projection, VectorView
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
@@ -208,7 +203,7 @@ class OverlapSolver:
         self.iterations = self.updates = 0
         self.residuals: dict[float, Norms] = {}
         self.first: dict[float, Norms] = {}
-        self.b = like.like()
+        self.b, self._combine = like.like(), PairAlgebra().combine
         self._rho, self._different = operator.rho, sorted(set(masses))
         self._part, self._x, self._rest = (like.like() for _ in range(3))
         self._y = {mass: like.like() for mass in self._different}
@@ -255,7 +250,7 @@ class OverlapSolver:
         Errors of A may be as large as a part of the smallest shift; with 0 they are as usual.
         """
         for mass in masses:
-            _set(self._y[mass], self._y[mass], 0, 0)
+            self._combine(self._y[mass], 0, self._y[mass], 0)
         scales = [4 * self._rho**2 - m**2 for m in masses]
         shifts = [m**2 / scale for m, scale in zip(masses, scales, strict=True)]
         for c, search in self._searches.items():
@@ -277,19 +272,19 @@ class OverlapSolver:
                 self._more.copy(search.y, first=i * search.r.count)
                 if inside is not None:
                     self._add_low[c].add(inside / (self._low[c][0] + shifts[i]))
-                _set(self._y[mass], self._more, 1, 1 / scale)
+                self._combine(self._y[mass], 1, self._more, 1 / scale)
             self.iterations += search.iterations
 
     def _times_adjoint(self, mass: float, y: SpinorField) -> None:
         """Replace y by D(m)^dagger y."""
         self._adjoint[mass]()
-        _set(y, self._more, mass, self._rho - mass / 2)
+        self._combine(y, mass, self._more, self._rho - mass / 2)
 
     def _residuals(self, mass: float) -> Norms:
         """Set the rest to b - D(m) x, and return its norms, divided by those of b."""
         self._product()
-        _set(self._rest, self._x, -(self._rho - mass / 2), -mass)
-        _set(self._rest, self.b, 1, 1)
+        self._combine(self._rest, -(self._rho - mass / 2), self._x, -mass)
+        self._combine(self._rest, 1, self.b, 1)
         return norms_of(self._rest) / self._norms
 
     def _refine(self, mass: float, y: SpinorField, looser: float) -> None:
@@ -304,13 +299,12 @@ class OverlapSolver:
             if not unconverged.any():
                 break
             self.updates += 1
-            _set(
-                self._rest, self._rest, unconverged.astype(np.float64), 0
-            )  # others stay as they are
+            # Others stay as they are.
+            self._combine(self._rest, unconverged.astype(float), self._rest, 0)
             reduction = max(LEAST_TOLERANCE, TIGHTER * tolerance / float(before.max()))
             self._improve((mass,), reduction, looser)
             self._times_adjoint(mass, y)
-            _set(self._x, y, 1, 1)
+            self._combine(self._x, 1, y, 1)
             self.residuals[mass] = self._residuals(mass)
             if (self.residuals[mass] > SMALLER * before)[unconverged].any():
                 if not looser:
@@ -382,8 +376,3 @@ def _of_equal_parts(source: SpinorField, most: int) -> list[list[int]]:
     for n, kind in enumerate(zip(*sizes, strict=True)):
         kinds.setdefault(kind, []).append(n)
     return [some[n : n + most] for some in kinds.values() for n in range(0, len(some), most)]
-
-
-def _set(target: SpinorField, source: SpinorField, a: float | Norms, b: float) -> None:
-    """Set the target to a times itself and b times other vectors."""
-    Combine(target, source)(a, b)
