@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of, table_of
+from gauge_mc.benchmarks.timing import (
+    Bench,
+    BenchResult,
+    copy_bandwidth,
+    repeatedly,
+    seconds_of,
+    table_of,
+)
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
@@ -41,27 +48,18 @@ from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session import Session
 
-WARM_UP = 20
-"""Updates before the timing of a run."""
-
-SECONDS = 2.0
-"""Approximate time in seconds of each run that is timed."""
+WARM_UP, SECONDS = 20, 2.0
+"""Updates before the timing of a run, and approximate time in seconds of each run."""
 
 BATCHES = (("8x8x8x4", 128), ("16x16x16x4", 14))
 """Small lattices, and the number of them that a scan may have."""
 
-WRITE_REPETITIONS = 5
-"""Number of files that are written to find the bandwidth of the disk."""
+WRITE_REPETITIONS, CHUNK = 5, 2**22
+"""Files that are written to find the bandwidth of the disk, and bytes of one write."""
 
-CHUNK = 2**22
-"""Bytes of one write to the disk."""
-
-MOST_UPDATES = 5000
-"""Largest number of updates of a run that is timed."""
-
-FEWEST_CONFIGS = 6
-MOST_CONFIGS = 30
-"""Smallest and largest number of configurations from which the time of each is found."""
+FEWEST_UPDATES, MOST_UPDATES = 50, 5000
+FEWEST_CONFIGS, MOST_CONFIGS = 6, 30
+"""Smallest and largest numbers of updates and of configurations of a run that is timed."""
 
 UNITS = {"sweeps": "Glink/s", "disk": "GB/s", "page cache": "GB/s"}
 """Units of the bounds, by name."""
@@ -96,10 +94,10 @@ class EndToEnd(BenchResult):
         """Return a line and a table of the results."""
         from rich.filesize import decimal
 
-        shares = ["" if line.share is None else f"{line.share:.0%}" for line in self.lines]
         columns = {"what a user waits for": "{0.name}", "rate or time": "{0.value:.3g} {0.unit}"}
-        rows = zip(self.lines, shares, strict=True)
-        table = table_of(columns | {"share": "{1}", "of": "{0.bound}"}, rows)
+        columns |= {"share": "{1}", "of": "{0.bound}"}
+        rows = [(x, "" if x.share is None else f"{x.share:.0%}") for x in self.lines]
+        table = table_of(columns, rows)
         table.columns[-1].justify = "left"
         return [f"{self.subject}; a configuration has {decimal(self.config_bytes)}", table]
 
@@ -136,14 +134,14 @@ class _EndToEndTimer:
     def runs(self) -> Iterator[Line]:
         """Time the sweeps alone, and runs that measure or write configurations."""
         devices, p = self._devices, self._large
-        copy = copy_bandwidth(devices, p.group, p.precision)
-        yield Line("copy in memory", copy / 1e9, "GB/s")
+        yield Line("copy in memory", copy_bandwidth(devices, p.group, p.precision) / 1e9, "GB/s")
         update = self._update_seconds()
         yield self._line("sweeps alone", p.links_per_update / update, "sweeps")
         empty = replace(p, configs=1, separation=max(20, round(SECONDS / update)))
-        yield self._line("run without measurements", self._rate([empty]), "sweeps")
         usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
-        yield self._line("run that measures every update", self._rate([usual]), "sweeps")
+        runs = {"run without measurements": empty, "run that measures every update": usual}
+        for name, run in runs.items():
+            yield self._line(name, self._rate([run]), "sweeps")
         yield self._line("disk, write and sync", self._write_bandwidth(), "disk")
         for separation in (100, 10):
             yield from self._with_configurations(separation, update)
@@ -159,8 +157,8 @@ class _EndToEndTimer:
         # The time at which a file gets its name. The first ones wait for nothing.
         times = [path.stat().st_ctime for path in paths][2:]
         seconds = (times[-1] - times[0]) / (len(times) - 1)
-        title = f"run, a configuration every {separation} updates"
-        yield self._line(title, separation * p.links_per_update / seconds, "sweeps")
+        rate = separation * p.links_per_update / seconds
+        yield self._line(f"run, a configuration every {separation} updates", rate, "sweeps")
         files = f"its files, every {separation} updates"
         yield self._line(files, self.config_bytes / seconds, "disk")
         self._stored = paths[-1]
@@ -209,7 +207,7 @@ class _EndToEndTimer:
         p = Parameters.from_values({**self._large.values(), **usual})
         # Alone, small lattices are slower than others; the time need not be exact.
         updates = round(SECONDS * self._bounds["sweeps"] / (number * p.links_per_update))
-        updates = min(max(50, updates), MOST_UPDATES)
+        updates = min(max(FEWEST_UPDATES, updates), MOST_UPDATES)
         return [replace(p, configs=1, separation=updates, seed=1 + n) for n in range(number)]
 
     def starts(self) -> Iterator[Line]:
@@ -253,12 +251,7 @@ class _EndToEndTimer:
 
     def _update_seconds(self) -> float:
         """Return the time of an update alone."""
-        batch = Batch([Chain.begin(self._large, self._devices)], 1)
-
-        def updates(times: int) -> None:
-            for _ in range(times):
-                batch.update()
-
+        updates = repeatedly(Batch([Chain.begin(self._large, self._devices)], 1).update)
         updates(WARM_UP)
         return seconds_of(self._devices, updates, SECONDS)[0]
 

@@ -14,7 +14,6 @@ from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.benchmarks import BENCH_KINDS, kernels, kind_options
 from gauge_mc.benchmarks.end_to_end import end_to_end
 from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
-from gauge_mc.benchmarks.observables import check_names, observables_time
 from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, bench_over
 from gauge_mc.benchmarks.timing import Bench, BenchProgress, BenchResult
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place, choose_devices
@@ -87,10 +86,8 @@ class BenchPlan:
             raise UsageError(complaint)
         for kind in BENCH_KINDS.values():
             kind.check(self.others)
-        if self.updates:
-            kernels.check_update_names(self.updates)
-        if self.names:
-            check_names(self.names)
+        kernels.check_names(self.updates, in_sweeps=False)
+        kernels.check_names(self.names, in_sweeps=True)
 
     def _complaints(self) -> Iterator[str]:
         extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
@@ -192,7 +189,7 @@ class BenchPlan:
         if self.end_to_end:
             return end_to_end(bench, self.precision, Path.cwd())
         if self.observables:
-            return observables_time(bench, self.precision, self.names)
+            return kernels.observables_time(bench, self.precision, self.names)
         if kind := next((x for name, x in BENCH_KINDS.items() if self.others.get(name)), None):
             return kind.carry_out(bench, self.others)
         if self.hmc:

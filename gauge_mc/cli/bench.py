@@ -32,7 +32,6 @@ from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.over import BenchSeries
     from gauge_mc.benchmarks.plan import BenchPlan
     from gauge_mc.benchmarks.timing import BenchResult
     from gauge_mc.console import Console
@@ -70,59 +69,56 @@ TIMED: tuple[Iterable[str], ...] = (
 )
 """What can be named."""
 
-of_file = partial(o.option, metavar="FILE")
+FLAGS = {
+    "observables": "Time observables, smearings, temporal links and steps of gradient flows "
+    "instead, in units of sweeps: all, or those of the given NAMEs.",
+    "end_to_end": "Time whole runs instead: with measurements, with configurations in a temporary "
+    "folder here, in batches of small lattices, and from the command to the first update.",
+    "hmc": "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
+    "in units of a stage of a gradient flow.",
+    "weak": "With --over devices or threads: extend the lattice along t with their number.",
+    "tune": "First find the fastest launch bounds for this type of GPU.",
+}
+"""Options of this command that are on or off."""
 
-FLAGS = (
+FILES = {
+    "card": "With --hmc: time the trajectories of this run card.",
+    "plot": "With --over: draw the rates, as PDF, PNG or SVG.",
+    "save": "Also write the JSON object to a file.",
+    "compare": "Show ratios to the times in a file written by --save.",
+}
+"""Options of this command that are files."""
+
+OPTIONS = (
+    *(Option(name, bool, help, usual=False) for name, help in FLAGS.items()),
+    *(Option(name, Path, help, metavar="FILE") for name, help in FILES.items()),
     Option(
-        "observables",
-        bool,
-        "Time observables, smearings, temporal links and steps of gradient flows instead, in units "
-        "of sweeps: all, or those of the given NAMEs.",
-        usual=False,
+        "chains",
+        int,
+        "With --hmc: time the trajectories of so many chains, which move together, but with quarks "
+        "on large lattices one after the other.",
+        usual=1,
     ),
     Option(
-        "end_to_end",
-        bool,
-        "Time whole runs instead: with measurements, with configurations in a temporary folder "
-        "here, in batches of small lattices, and from the command to the first update.",
-        usual=False,
-    ),
-    Option(
-        "hmc",
-        bool,
-        "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force in "
-        "units of a stage of a gradient flow.",
-        usual=False,
-    ),
-    Option(
-        "weak",
-        bool,
-        "With --over devices or threads: extend the lattice along t with their number.",
-        usual=False,
-    ),
-    Option(
-        "tune",
-        bool,
-        "First find the fastest launch bounds for this type of GPU.",
-        usual=False,
+        "over",
+        str,
+        "Do it for each of these values of an option, and compare the rates. The option is "
+        "lattice, devices, threads or precision.",
+        metavar="OPTION=VALUE,...",
     ),
 )
-"""Options of this command that are on or off."""
+"""Options of this command."""
 
 
 @prints(
     "gauge_mc.benchmarks.kernels:Benchmark",
-    "gauge_mc.benchmarks.observables:ObservablesTime",
+    "gauge_mc.benchmarks.kernels:ObservablesTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
     "gauge_mc.benchmarks.over:BenchSeries",
     *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(
-    SETTINGS,
-    CHANGES,
-    (*kind_options(), *FLAGS),
-)
+@with_settings(SETTINGS, CHANGES, (*kind_options(), *OPTIONS))
 def bench(
     names: Annotated[
         list[str] | None,
@@ -139,35 +135,15 @@ def bench(
     observables: bool | None = None,
     end_to_end: bool | None = None,
     hmc: bool | None = None,
-    card: Annotated[
-        Path | None, of_file("With --hmc: time the trajectories of this run card.")
-    ] = None,
-    chains: Annotated[
-        int | None,
-        o.option(
-            "With --hmc: time the trajectories of so many chains, which move together, but with "
-            "quarks on large lattices one after the other.",
-            1,
-        ),
-    ] = None,
-    over: Annotated[
-        str | None,
-        o.option(
-            "Do it for each of these values of an option, and compare the rates. The option is "
-            "lattice, devices, threads or precision.",
-            metavar="OPTION=VALUE,...",
-        ),
-    ] = None,
+    card: Path | None = None,
+    chains: int | None = None,
+    over: str | None = None,
     weak: bool | None = None,
-    plot: Annotated[
-        Path | None, of_file("With --over: draw the rates, as PDF, PNG or SVG.")
-    ] = None,
+    plot: Path | None = None,
     tune: bool | None = None,
     json: o.Json = False,
-    save: Annotated[Path | None, of_file("Also write the JSON object to a file.")] = None,
-    compare: Annotated[
-        Path | None, of_file("Show ratios to the times in a file written by --save.")
-    ] = None,
+    save: Path | None = None,
+    compare: Path | None = None,
     **settings: Any,
 ) -> None:
     """Time all kernels on a thermal field, and compare the times with the memory bandwidth.
@@ -181,6 +157,7 @@ def bench(
     gauge-mc bench --group su3 --lattice 16x16x16x16
     gauge-mc bench --hmc --over threads=1,2
     """
+    from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.over import SAVED, BenchAxis, BenchSeries, SavedBenchmark
     from gauge_mc.benchmarks.plan import BenchPlan, bench_on
     from gauge_mc.console import Console
@@ -235,8 +212,9 @@ def bench(
         write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
     if json:
         print_document("bench", values)
-    else:
-        _show(result, before, console)
+        return
+    for part in result.report(before) if isinstance(result, Benchmark) else result.report():
+        console.print(part, soft_wrap=isinstance(result, Benchmark) and isinstance(part, str))
 
 
 def _show_timed(progress: Progress, name: str, total: int) -> None:
@@ -252,23 +230,7 @@ def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Latt
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for timing in tune(device, plan, lattice):
-        registers = f"{timing.registers.count:3} registers" if timing.registers else ""
-        spilled = f"{timing.registers.spilled:4} B spilled" if timing.registers else ""
-        time = f"{timing.ns_per_link:.4g} ns/link{'  *' * timing.kept}"
-        console.print(f"{timing.kernel:14}  {timing.choice}  {registers}  {spilled}  {time}")
-
-
-def _show(
-    result: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
-) -> None:
-    """Print what shows a result, with ratios to earlier times of updates."""
-    from gauge_mc.benchmarks.kernels import Benchmark
-
-    if isinstance(result, Benchmark):
-        for part in result.report(before):
-            console.print(part, soft_wrap=isinstance(part, str))
-        return
-    kinds = {name: kind for kind in BENCH_KINDS.values() for name in kind.results}
-    kind = kinds.get(f"{type(result).__module__}:{type(result).__name__}")
-    console.print(*(kind.report(result) if kind else result.report()), sep="\n")
+    for timing, choice, x, faster in tune(device, plan, lattice):
+        registers = f"{x.count:3} registers  {x.spilled:4} B spilled" if x else "  "
+        time = f"{1e9 / timing.rate:.4g} ns/link{'  *' * faster}"
+        console.print(f"{timing.name:14}  {choice}  {registers}  {time}")
