@@ -22,11 +22,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.parameters import Parameters
 
 MAX_SAVED = 2**20
-"""Maximum size of a saved result in bytes."""
-
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
-"""Kind of the files that ``gauge-mc bench --save`` writes."""
-
+"""Maximum size in bytes and kind of the files that ``gauge-mc bench --save`` writes."""
 
 NAMES = ("device", "group", "lattice", "precision", "random")
 """Keys of the file that are words."""
@@ -137,12 +134,8 @@ class RateSeries:
     name: str = result_field("Name of the thing.")
     storage: str = result_field("Precision of spinors in it; empty if there is one for all things.")
     rates: list[float | None] = result_field("Its rates; None where it was not timed.")
-    limits: list[float | None] = result_field(
-        "Rates with which a copy would move its bytes; None if these are unknown."
-    )
-    efficiencies: list[float | None] = result_field(
-        "Rates for each device or thread, divided by the first one; None along other axes."
-    )
+    limits: list[float | None] = result_field("Rates with which a copy would move its bytes.")
+    efficiencies: list[float | None] = result_field("Rates for each device, relative to the first.")
 
 
 @documented
@@ -152,9 +145,7 @@ class BenchSeries:
 
     axis: str = result_field("Name of the option.")
     values: list[str] = result_field("Its values.")
-    numbers: list[float] = result_field(
-        "Abscissas: numbers of devices, threads or sites, or positions in the list."
-    )
+    numbers: list[float] = result_field("Numbers of devices, threads or sites, or positions.")
     unit: str = result_field("Unit of the rates.")
     series: list[RateSeries] = result_field("Rates by thing.")
     title: str = result_field("What is compared.")

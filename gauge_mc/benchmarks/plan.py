@@ -31,11 +31,8 @@ from gauge_mc.signatures import checks_types, with_fields
 if TYPE_CHECKING:
     from gauge_mc.keywords import BenchKeywords
 
-SECONDS = 0.05, 3600.0
-"""Smallest and largest time for a kernel."""
-
-RUN_EXTENT = 32
-"""Largest extent of the lattice of whole runs, unless one is given."""
+SECONDS, RUN_EXTENT = (0.05, 3600.0), 32
+"""Bounds of the time for a kernel, and largest extent of whole runs, unless a lattice is given."""
 
 
 @documented
@@ -46,8 +43,7 @@ class BenchPlan:
     Raises
     ------
     UsageError
-        If the time is out of bounds, a name is unknown, or there is an action for other times than
-        those of updates.
+        If values are invalid, or do not go together.
     """
 
     group: str = result_field("Gauge group.", defaults.GROUP)
@@ -56,30 +52,20 @@ class BenchPlan:
     )
     precision: str = result_field("Precision of the links.", defaults.PRECISION)
     action: Action | None = result_field(
-        "Another action, whose updates are timed beside those of the default one; with `hmc`, the "
-        "action of the trajectories.",
-        None,
+        "Another action, timed beside the default one; with `hmc`, that of the trajectories.", None
     )
     rng: str = result_field("Random number generator.", defaults.RNG)
     luxury: int | None = result_field("Quality level of the generator.", None)
     strict: bool = result_field("Compute the same bits as all machines, as in strict runs.", False)
     seconds: float = result_field("Approximate time for each kernel in seconds.", 1.0)
     observables: bool | Sequence[str] = result_field(
-        "Time observables, smearings, temporal links and flows instead of updates: all, or those "
-        "with these names.",
-        False,
+        "Time observables, smearings, temporal links and flows: all, or those of the names.", False
     )
-    updates: Sequence[str] = result_field(
-        "Names of updates of the usual algorithm and of observables, which are timed alone.", ()
-    )
+    updates: Sequence[str] = result_field("Names of what is timed: updates and observables.", ())
     end_to_end: bool = result_field("Time whole runs instead of updates.", False)
-    hmc: bool | Parameters = result_field(
-        "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
-    )
+    hmc: bool | Parameters = result_field("Time trajectories: usual ones, or of a run.", False)
     chains: int = result_field("Number of chains whose trajectories are timed with `hmc`.", 1)
-    others: Mapping[str, Any] = result_field(
-        "Values of the options of kinds of benchmarks that extensions declare, by name.", dict
-    )
+    others: Mapping[str, Any] = result_field("Options of kinds of benchmarks, by name.", dict)
 
     def __post_init__(self) -> None:
         if complaint := next(self._complaints(), None):
@@ -123,10 +109,7 @@ class BenchPlan:
     def from_values(cls, values: Mapping[str, Any]) -> BenchPlan:
         """Return the plan for values by name, options of the action among them.
 
-        Parameters
-        ----------
-        values : mapping of str to object
-            Values; None means that one was not given. The lattice and the action may be text.
+        None means that a value was not given. The lattice and the action may be text.
 
         Raises
         ------
@@ -139,9 +122,8 @@ class BenchPlan:
             for options in (couplings(), kind_options())
         )
         fields = {field.name for field in dataclasses.fields(cls)} - {"others"}
-        if unknown := named.keys() - fields:
+        for name in sorted(named.keys() - fields):
             names = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
-            name = min(unknown)
             raise UsageError(f"There is no parameter '{name}'{nearest(name, names)}")
         named["others"] = check_options(kind_options(), extras, "benchmarks")
         if "action" in named or acting:
@@ -255,15 +237,15 @@ def bench_on(
 ) -> BenchResult | BenchSeries:
     """Carry out a plan, or one for every value of an axis, on devices that are opened for it."""
 
-    def suited(plan: BenchPlan, place: Place) -> Lattice:
-        return plan.lattice_on(choose_devices(*place)[0].backend)
-
-    def once(changes: Mapping[str, Any]) -> BenchResult:
+    def planned(changes: Mapping[str, Any]) -> tuple[BenchPlan, Place, Lattice]:
         where = place._replace(**{name: changes[name] for name in changes if name in place._fields})
         plan = plan_of({name: x for name, x in changes.items() if name not in place._fields})
-        lattice = suited(plan, where)
+        return plan, where, plan.lattice_on(choose_devices(*where)[0].backend)
+
+    def once(changes: Mapping[str, Any]) -> BenchResult:
+        plan, where, lattice = planned(changes)
         kind: dict[str, Any] = dict(processes=processes, share_gpus=share_gpus, lattice=lattice)
         with closing(open_device_group(*where, **kind)) as group:
             return carry_out(plan, group, lattice)
 
-    return bench_over(axis, suited(plan_of({}), place), once) if axis else once({})
+    return bench_over(axis, planned({})[2], once) if axis else once({})

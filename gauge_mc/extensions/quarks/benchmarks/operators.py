@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Self, cast
 
 from gauge_mc.benchmarks import BenchKind
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of, used
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -58,19 +58,11 @@ class HopTime:
     storage: str = result_field("Precision of spinors and links.")
     reals: int = result_field("Stored reals per link.")
     vectors: int = result_field("Number of vectors that the kernel treats together.")
-    tflops: float = result_field(
-        "10^12 operations per second, with `flops_per_site` for every vector."
-    )
-    gb_per_s: float = result_field(
-        "Bytes that must be moved if every number is read or written once, in GB/s."
-    )
+    tflops: float = result_field("10^12 operations per second, for all vectors.")
+    gb_per_s: float = result_field("Bytes if every number is read or written once, in GB/s.")
     share: float = result_field("The same in units of the bandwidth of a copy.")
-    registers: int | None = result_field(
-        "Registers per thread of a CUDA kernel; None for other kernels."
-    )
-    spilled: int | None = result_field(
-        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-    )
+    registers: int | None = result_field("Registers per thread; None without CUDA.")
+    spilled: int | None = result_field("Spilled bytes per thread; None without CUDA.")
 
 
 @documented
@@ -79,9 +71,7 @@ class QuarksResult(BenchResult):
     """Times of what consists of hopping terms."""
 
     unit = "TFLOP/s"
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
+    copy_gb_per_s: float = result_field("Bandwidth of a copy, read and written, in GB/s.")
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
 
 
@@ -90,9 +80,7 @@ class QuarksResult(BenchResult):
 class QuarksTime(QuarksResult):
     """Times of the hopping term."""
 
-    hops: list[HopTime] = result_field(
-        "Times of the hopping term, by type of storage and number of vectors."
-    )
+    hops: list[HopTime] = result_field("Times by type of storage and number of vectors.")
 
     @property
     def rates(self) -> list[Timing]:
@@ -139,8 +127,7 @@ def quarks_time(bench: Bench) -> QuarksTime:
             rate = bench.lattice.sites / 2 * count / bench.time(hop)
             moved = rate * (8 * storage.unit_bytes(numbers) / count + 2 * spinor_bytes)
             speed = rate * flops / 1e12, moved / 1e9, moved / copy
-            used = (hop.registers.count, hop.registers.spilled) if hop.registers else (None, None)
-            hops.append(HopTime(storage.name, numbers, count, *speed, *used))
+            hops.append(HopTime(storage.name, numbers, count, *speed, *used(hop.registers)))
     return QuarksTime(*bench.heading, copy / 1e9, flops, hops)
 
 
@@ -240,13 +227,9 @@ class IterationTime:
     iteration_s: float = result_field("Time of an iteration for one vector, in seconds.")
     operators: float = result_field("Time of both operators, divided by that of the iteration.")
     launches: int = result_field("Kernels that an iteration launches on each device.")
-    iteration_bytes: float = result_field(
-        "Bytes that the kernels of an iteration move if each reads and writes every number once."
-    )
+    iteration_bytes: float = result_field("Bytes if each kernel moves every number once.")
     gb_per_s: float = result_field("The same in GB/s.")
-    tflops: float = result_field(
-        "10^12 operations per second of an iteration, of which those of hopping terms are counted."
-    )
+    tflops: float = result_field("10^12 operations of hopping terms per second.")
     together_s: float | None = result_field(
         "Time of an iteration for all columns of a propagator together, in seconds; None for "
         "operators with a fifth direction, and without the memory."
@@ -267,24 +250,14 @@ class OperatorParts:
         "10^12 operations per second of the hopping term on one parity, with `flops_per_site` per "
         "site of its result."
     )
-    gb_per_s: float = result_field(
-        "Bytes of the hopping term that must be moved if every number is read or written once, in "
-        "GB/s."
-    )
+    gb_per_s: float = result_field("Its bytes if every number is moved once, in GB/s.")
     bytes_per_site: float = result_field("These bytes, for a site of the result.")
     share: float = result_field("Those bytes in units of the bandwidth of a copy.")
-    wilson_tflops: float = result_field(
-        "10^12 operations per second of the hopping term for one vector in four dimensions."
-    )
+    wilson_tflops: float = result_field("10^12 operations per second for Wilson fermions.")
     hop_s: float = result_field("Time of the hopping term on one parity, in seconds.")
     operator_s: float = result_field("Time of the operator on the even sites, in seconds.")
-    rest: float = result_field(
-        "Part of the time of the operator that is not that of its two hopping terms, such as that "
-        "of a fifth direction."
-    )
-    operator_tflops: float = result_field(
-        "10^12 operations per second of the operator, of which those of hopping terms are counted."
-    )
+    rest: float = result_field("Part of that time that is not that of its two hopping terms.")
+    operator_tflops: float = result_field("10^12 operations of hopping terms in it per second.")
     solvers: list[IterationTime] = result_field("Times of an iteration, by solver.")
 
 
