@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
 from gauge_mc.benchmarks.kernels import THERMALISATION, flow_step
 from gauge_mc.benchmarks.timing import (
@@ -22,7 +21,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.gradient_flow import STAGES
-from gauge_mc.flows import FLOWS, Flow
+from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
@@ -150,7 +149,9 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     field, randoms = batch.field, [chain.random for chain in batch.chains]
     couplings, links = [p.coupling] * chains, p.lattice.links
     untimed = list(algorithm.parts(field, couplings, randoms))
-    bench, flow = bench.of(2 + len(untimed)), flow_of(p.action)
+    bench = bench.of(2 + len(untimed))
+    matching = (x for x in FLOWS.values() if x.action == p.action.choice and not x.corrected)
+    flow = next(matching, FLOWS[FLOW])
     step = repeatedly(flow_step(flow, field.replicas[0]))
     stage_s = bench.timing("stages", step).seconds / STAGES
     del step  # which frees its memory
@@ -182,9 +183,3 @@ def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
         return chain
 
     return Batch((begun(number) for number in range(chains)), chains)
-
-
-def flow_of(action: Action) -> Flow:
-    """Return the flow with the staples of an action, or else the Wilson flow."""
-    matching = (x for x in FLOWS.values() if x.action == action.choice and not x.corrected)
-    return next(matching, FLOWS[FLOW])

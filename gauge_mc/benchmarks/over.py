@@ -93,7 +93,7 @@ class BenchAxis(NamedTuple):
     def parse(cls, text: str, weak: bool = False) -> Self:
         """Read an axis, such as ``devices=1,2,4``."""
         name, _, rest = text.partition("=")
-        name, values = name.strip(), tuple(word.strip() for word in rest.split(",") if word.strip())
+        name, values = name.strip(), tuple(x for word in rest.split(",") if (x := word.strip()))
         if name not in AXES or not values:
             raise UsageError(
                 f"--over must be {in_words(AXES, 'or')} with values, as in devices=1,2,4."

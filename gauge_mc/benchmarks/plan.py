@@ -122,9 +122,9 @@ class BenchPlan:
             for options in (couplings(), kind_options())
         )
         fields = {field.name for field in dataclasses.fields(cls)} - {"others"}
-        for name in sorted(named.keys() - fields):
+        if unknown := min(named.keys() - fields, default=None):
             names = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
-            raise UsageError(f"There is no parameter '{name}'{nearest(name, names)}")
+            raise UsageError(f"There is no parameter '{unknown}'{nearest(unknown, names)}")
         named["others"] = check_options(kind_options(), extras, "benchmarks")
         if "action" in named or acting:
             action = named.get("action", defaults.ACTION)
@@ -148,13 +148,7 @@ class BenchPlan:
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
     ) -> BenchResult:
-        """Return the times on devices.
-
-        Raises
-        ------
-        UsageError
-            If there are several devices or processes for whole runs or for several chains.
-        """
+        """Return the times on devices, of which whole runs and several chains take only one."""
         devices.compute(self.strict)
         bench = Bench(devices, self.group, lattice, self.seconds, progress)
         several = len(devices.devices) > 1 or devices.processes.size > 1

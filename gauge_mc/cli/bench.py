@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from gauge_mc import defaults
 from gauge_mc.actions import couplings
@@ -49,65 +47,45 @@ SETTINGS = (
 )
 """Options of runs that say what is timed, and where."""
 
+LATTICES = dict.fromkeys(f"{x.bench_extent}⁴ on a {x.label}" for x in BACKENDS.values())
+BESIDE = f"Another action, whose updates are timed beside those of {defaults.ACTION}."
 CHANGES: Mapping[str, Mapping[str, Any]] = {
-    "lattice": {
-        "default": ", ".join(
-            dict.fromkeys(f"{x.bench_extent}⁴ on a {x.label}" for x in BACKENDS.values())
-        )
-    },
-    "action": {
-        "help": f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
-        "default": "",
-        "usual": None,
-    },
+    "lattice": {"default": ", ".join(LATTICES)},
+    "action": {"help": BESIDE, "default": "", "usual": None},
 }
 """Differences from the options of runs."""
 
-TIMED: tuple[Iterable[str], ...] = (
-    *(ALGORITHMS[defaults.ALGORITHM].timed_sweeps, OBSERVABLES),
-    *(SMEARINGS, TEMPORAL_LINKS, FLOWS),
-)
-"""What can be named."""
-
-FLAGS = {
+HELP = {
+    "seconds": "Approximate time in seconds for each kernel.",
     "observables": "Time observables, smearings, temporal links and steps of gradient flows "
     "instead, in units of sweeps: all, or those of the given NAMEs.",
     "end_to_end": "Time whole runs instead: with measurements, with configurations in a temporary "
     "folder here, in batches of small lattices, and from the command to the first update.",
     "hmc": "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
     "in units of a stage of a gradient flow.",
-    "weak": "With --over devices or threads: extend the lattice along t with their number.",
-    "tune": "First find the fastest launch bounds for this type of GPU.",
-}
-"""Options of this command that are on or off."""
-
-FILES = {
     "card": "With --hmc: time the trajectories of this run card.",
+    "chains": "With --hmc: time the trajectories of so many chains, which move together, but with "
+    "quarks on large lattices one after the other.",
+    "over": "Do it for each of these values of an option, and compare the rates. The option is "
+    "lattice, devices, threads or precision.",
+    "weak": "With --over devices or threads: extend the lattice along t with their number.",
     "plot": "With --over: draw the rates, as PDF, PNG or SVG.",
+    "tune": "First find the fastest launch bounds for this type of GPU.",
     "save": "Also write the JSON object to a file.",
     "compare": "Show ratios to the times in a file written by --save.",
 }
-"""Options of this command that are files."""
+"""Options of this command, most of which are on or off."""
 
-OPTIONS = (
-    *(Option(name, bool, help, usual=False) for name, help in FLAGS.items()),
-    *(Option(name, Path, help, metavar="FILE") for name, help in FILES.items()),
-    Option(
-        "chains",
-        int,
-        "With --hmc: time the trajectories of so many chains, which move together, but with quarks "
-        "on large lattices one after the other.",
-        usual=1,
-    ),
-    Option(
-        "over",
-        str,
-        "Do it for each of these values of an option, and compare the rates. The option is "
-        "lattice, devices, threads or precision.",
-        metavar="OPTION=VALUE,...",
-    ),
-)
-"""Options of this command."""
+VALUES: Mapping[str, Mapping[str, Any]] = {
+    "seconds": {"kind": float, "default": "1.0"},
+    "chains": {"kind": int, "usual": 1},
+    "over": {"kind": str, "metavar": "OPTION=VALUE,..."},
+    **{name: {"kind": Path, "metavar": "FILE"} for name in ("card", "plot", "save", "compare")},
+}
+"""Values of the other ones."""
+
+SWITCH: Mapping[str, Any] = {"kind": bool, "usual": False}
+OPTIONS = [Option(name, help=text, **VALUES.get(name, SWITCH)) for name, text in HELP.items()]
 
 
 @prints(
@@ -126,21 +104,12 @@ def bench(
             "What is timed, instead of everything: updates and observables, such as heatbath and "
             "plaquette; with --observables also smearings, such as ape.",
             metavar="NAME",
-            choices=[name for kind in TIMED for name in kind],
+            choices=[
+                *(*ALGORITHMS[defaults.ALGORITHM].timed_sweeps, *OBSERVABLES),
+                *(*SMEARINGS, *TEMPORAL_LINKS, *FLOWS),
+            ],
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
-    ] = 1.0,
-    observables: bool | None = None,
-    end_to_end: bool | None = None,
-    hmc: bool | None = None,
-    card: Path | None = None,
-    chains: int | None = None,
-    over: str | None = None,
-    weak: bool | None = None,
-    plot: Path | None = None,
-    tune: bool | None = None,
     json: o.Json = False,
     save: Path | None = None,
     compare: Path | None = None,
@@ -165,21 +134,25 @@ def bench(
     from gauge_mc.progress import Progress
 
     devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
+    chosen = {name: settings.pop(name) for name in HELP if name in settings}
+    card, over, weak, plot, tune = map(chosen.pop, ("card", "over", "weak", "plot", "tune"))
     if (weak or plot) and not over:
         raise UsageError("--weak and --plot are for --over; add it, or leave them out.")
     if over and (tune or compare):
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    if card and not hmc:
+    if card and not chosen["hmc"]:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    timed, updates = (names or True, None) if observables else (False, names)
-    what = dict(observables=timed, updates=updates, end_to_end=end_to_end, chains=chains)
+    if not chosen["observables"]:
+        chosen["updates"] = names
+    elif names:
+        chosen["observables"] = names
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
-        run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values(dict(values, **what, seconds=seconds, hmc=run))
+        run = Parameters.from_values(named_values(card, values)) if card else chosen["hmc"]
+        return BenchPlan.from_values({**values, **chosen, "hmc": run})
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, bool(weak)) if over else None
