@@ -84,8 +84,8 @@ class BenchAxis(NamedTuple):
 
     name: str
     """One of `AXES`."""
-    values: tuple[str, ...]
-    """Its values, as they are given to the command."""
+    values: Mapping[str, float]
+    """The abscissa of each value, as it is given to the command."""
     weak: bool = False
     """Whether the lattice extends along t with the number of devices or threads."""
 
@@ -93,35 +93,28 @@ class BenchAxis(NamedTuple):
     def parse(cls, text: str, weak: bool = False) -> Self:
         """Read an axis, such as ``devices=1,2,4``."""
         name, _, rest = text.partition("=")
-        name, values = name.strip(), tuple(x for word in rest.split(",") if (x := word.strip()))
+        name, values = name.strip(), [x for word in rest.split(",") if (x := word.strip())]
         if name not in AXES or not values:
             raise UsageError(
                 f"--over must be {in_words(AXES, 'or')} with values, as in devices=1,2,4."
             )
         if len({*values}) < len(values) or len(values) > MOST:
             raise UsageError(f"--over must have different values, {MOST} at most.")
-        axis = cls(name, values, weak)
         if weak and name not in SHARED:
             raise UsageError(f"--weak is for --over {in_words(SHARED, 'or')}; leave it out.")
-        axis.numbers  # noqa: B018, which refuses other words
-        return axis
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The abscissa of every value."""
-        if self.name == "precision":
-            return tuple(float(n) for n in range(len(self.values)))
-        if self.name == "lattice":
-            return tuple(float(Lattice.parse(value).sites) for value in self.values)
-        counts = [value.removeprefix("cpu:") for value in self.values]
-        if not all(count.isdigit() and int(count) for count in counts):
-            raise UsageError(f"--over {self.name} takes numbers, as in {self.name}=1,2,4.")
-        return tuple(float(count) for count in counts)
+        counts = [value.removeprefix("cpu:") for value in values]
+        if name == "precision":
+            counts = [str(n) for n in range(len(values))]
+        elif name == "lattice":
+            counts = [str(Lattice.parse(value).sites) for value in values]
+        elif not all(count.isdigit() and int(count) for count in counts):
+            raise UsageError(f"--over {name} takes numbers, as in {name}=1,2,4.")
+        return cls(name, dict(zip(values, map(float, counts), strict=True)), weak)
 
     def changes(self, lattice: Lattice) -> Iterator[dict[str, Any]]:
         """Yield the options of each benchmark, given the lattice without this axis."""
         read = {"threads": int, "lattice": Lattice.parse}.get(self.name, str)
-        for value, number in zip(self.values, self.numbers, strict=True):
+        for value, number in self.values.items():
             longer = {"lattice": replace(lattice, t=lattice.t * int(number))} if self.weak else {}
             yield {self.name: read(value), **longer}
 
@@ -201,14 +194,14 @@ def bench_over(
     devices = Counter(re.sub(r" \(GPU \d+\)$", "", x) for x in results[-1].device.split(" + "))
     counted = " + ".join(f"{n} × {name}" if n > 1 else name for name, n in devices.items())
     title = f"{first.group.upper()}{extents * (axis.name != 'lattice')} on {counted}"
-    along = axis.name, [*axis.values], [*axis.numbers]
+    along = axis.name, [*axis.values], [*axis.values.values()]
     return BenchSeries(*along, first.unit, series, title, results)
 
 
 def _series(timings: Sequence[Timing | None], axis: BenchAxis) -> RateSeries:
     """Return the rates of one thing, which was timed at least once."""
     timing = next(x for x in timings if x)
-    pairs = zip(timings, axis.numbers, strict=True)
+    pairs = zip(timings, axis.values.values(), strict=True)
     each = [x.rate / n if x and axis.name in SHARED else None for x, n in pairs]
     first = next((x for x in each if x), None)
     return RateSeries(
