@@ -228,22 +228,23 @@ def slope(readings: Sequence[float]) -> float | None:
     return (readings[last] - readings[first]) / (last - first)
 
 
+def elapsed(devices: DeviceGroup, call: Repeated, times: int) -> float:
+    """Return the time in seconds of a number of repetitions together."""
+    devices.synchronize()
+    start = time.perf_counter()
+    call(times)
+    devices.synchronize()
+    return time.perf_counter() - start
+
+
 def seconds_of(devices: DeviceGroup, call: Repeated, seconds: float) -> tuple[float, float]:
     """Return the median and the range of the time per repetition, in seconds."""
-
-    def timed(times: int) -> float:
-        devices.synchronize()
-        start = time.perf_counter()
-        call(times)
-        devices.synchronize()
-        return (time.perf_counter() - start) / times
-
-    once = devices.processes.broadcast(min(timed(1) for _ in range(2)))
+    once = devices.processes.broadcast(min(elapsed(devices, call, 1) for _ in range(2)))
     times = max(1, round(seconds / 10 / once))
     for _ in range(WARM_UPS if once < seconds else 0):  # nothing has to settle after a long one
-        timed(times)
+        elapsed(devices, call, times)
     number = max(LEAST_RESULTS, min(MOST_RESULTS, int(seconds / (times * once))))
-    results = [timed(times) for _ in range(number)]
+    results = [elapsed(devices, call, times) / times for _ in range(number)]
     return statistics.median(results), max(results) - min(results)
 
 

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Self, cast
 
 from gauge_mc.benchmarks import BenchKind
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of, used
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, elapsed, table_of, used
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -139,13 +139,10 @@ NUMBERS = (
 )
 """The numbers that make quarks lighter or heavier, for operators with either."""
 
-FEW, MANY = 5, 15
-"""Iterations of a solver that are timed together, from a new start. The difference of both is that
-of iterations alone, without what solvers do when they begin and halt. Links are random, so that
-after 20 squares of the residual would be too small for single precision."""
-
-LEAST_TIMES = 3
-"""Least number of times of which the median is taken."""
+FEW, MANY, LEAST_TIMES = 5, 15, 3
+"""Iterations of a solver that are timed together, from a new start, and the least number of such
+pairs. Their difference is that of iterations alone, without what solvers do when they begin and
+halt. Links are random: after 20, squares of the residual are too small for single precision."""
 
 SOLVER_FIELDS = 20
 """Fields in double precision on half of the sites for which there must be memory, to time a solver
@@ -392,11 +389,7 @@ class OperatorTimer:
         return self.bench.time(term)
 
     def _applications(self, storage: Storage) -> dict[tuple[bool, bool], float]:
-        """Return the times of the operators on the even sites that solvers apply, in seconds.
-
-        They are those for solvers that use the adjoint and for others, and whether it is the
-        adjoint.
-        """
+        """Return the seconds of what solvers apply, by `uses_adjoint` and by `dagger`."""
         source = SpinorField.empty(self.field, storage.name, 1, EVEN, self.dirac.fifth)
         target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
         applications = {}
@@ -431,11 +424,7 @@ class OperatorTimer:
 
         def timed(times: int) -> float:
             solver.restart()
-            devices.synchronize()
-            began = time.perf_counter()
-            solver.repeat(times)
-            devices.synchronize()
-            return time.perf_counter() - began
+            return elapsed(devices, solver.repeat, times)
 
         timed(FEW), timed(MANY)  # which loads kernels and records launches
         samples: list[float] = []
@@ -458,16 +447,14 @@ def _solver(
 def launches_per_iteration(
     kind: type[Solver], timed: TimedOperator, like: Field, precision: str
 ) -> int:
-    """Return the number of kernels that an iteration launches on the first device.
+    """Return the number of kernels that an iteration launches on the first device in a rehearsal.
 
-    They are counted by a rehearsal; see `RehearsalDevice`. If several processes share the lattice,
-    the number is 0.
+    It is 0 if several processes share the lattice.
     """
-    devices = like.devices
-    if devices.processes.size > 1:
+    if like.devices.processes.size > 1:
         return 0
-    actors = [RehearsalDevice(device) for device in devices.devices]
-    stage = DeviceGroup(tuple(cast(Device, actor) for actor in actors), slices=devices.slices)
+    actors = [RehearsalDevice(device) for device in like.devices.devices]
+    stage = DeviceGroup(tuple(cast(Device, x) for x in actors), slices=like.devices.slices)
     field = Field.cold(like.lattice, like.group.name, like.precision, stage)
     rehearsed = timed.operator_class.rehearsed(**timed.parameters)
     operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)
