@@ -424,7 +424,7 @@ def tune(
 ) -> Iterator[tuple[Timing, str, Registers | None, bool]]:
     """Find the fastest launch bounds of heatbath and overrelaxation, and keep them.
 
-    Yield for each choice the timing of the kernel, the choice, and whether it is the fastest yet.
+    Yield the timing of the kernel, each choice, its registers, and whether it is the fastest yet.
     """
     field = Field.hot(lattice, plan.group, plan.precision, device)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
