@@ -24,10 +24,11 @@ from gauge_mc.benchmarks.timing import (
 )
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import WORD_BYTES
-from gauge_mc.errors import NoMemoryError, UnknownNameError
+from gauge_mc.errors import NoMemoryError, UnknownNameError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
@@ -420,12 +421,15 @@ def flow_step(flow: Flow, field: Field) -> Callable[[], object]:
 
 
 def tune(
-    device: TunableDevice, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
+    devices: DeviceGroup, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
 ) -> Iterator[tuple[Timing, str, Registers | None, bool]]:
     """Find the fastest launch bounds of heatbath and overrelaxation, and keep them.
 
     Yield the timing of the kernel, each choice, its registers, and whether it is the fastest yet.
     """
+    device = devices.devices[0]
+    if not isinstance(device, TunableDevice) or devices.processes.size > 1:
+        raise UsageError("--tune works only on a GPU and in one process; leave it out.")
     field = Field.hot(lattice, plan.group, plan.precision, device)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION

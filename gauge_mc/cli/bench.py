@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as text
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +14,6 @@ from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.benchmarks import BENCH_KINDS, kind_options
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.options import with_settings
-from gauge_mc.devices.base import TunableDevice
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import UsageError
@@ -32,10 +29,8 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.plan import BenchPlan
     from gauge_mc.benchmarks.timing import BenchResult
-    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
-    from gauge_mc.progress import Progress
 
 
 PLACE = (*Place._fields, "share_gpus")
@@ -96,7 +91,7 @@ OPTIONS = [Option(name, help=text, **VALUES.get(name, SWITCH)) for name, text in
     "gauge_mc.benchmarks.over:BenchSeries",
     *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(SETTINGS, CHANGES, (*kind_options(), *OPTIONS))
+@o.with_settings(SETTINGS, CHANGES, (*kind_options(), *OPTIONS))
 def bench(
     names: Annotated[
         list[str] | None,
@@ -126,7 +121,7 @@ def bench(
     gauge-mc bench --group su3 --lattice 16x16x16x16
     gauge-mc bench --hmc --over threads=1,2
     """
-    from gauge_mc.benchmarks.kernels import Benchmark
+    from gauge_mc.benchmarks import kernels
     from gauge_mc.benchmarks.over import SAVED, BenchAxis, BenchSeries, SavedBenchmark
     from gauge_mc.benchmarks.plan import BenchPlan, bench_on
     from gauge_mc.console import Console
@@ -134,25 +129,25 @@ def bench(
     from gauge_mc.progress import Progress
 
     devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
-    chosen = {name: settings.pop(name) for name in HELP if name in settings}
-    card, over, weak, plot, tune = map(chosen.pop, ("card", "over", "weak", "plot", "tune"))
+    requests = {name: settings.pop(name) for name in HELP if name in settings}
+    card, over, weak, plot, tune = map(requests.pop, ("card", "over", "weak", "plot", "tune"))
     if (weak or plot) and not over:
         raise UsageError("--weak and --plot are for --over; add it, or leave them out.")
     if over and (tune or compare):
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    if card and not chosen["hmc"]:
+    if card and not requests["hmc"]:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    if not chosen["observables"]:
-        chosen["updates"] = names
+    if not requests["observables"]:
+        requests["updates"] = names
     elif names:
-        chosen["observables"] = names
+        requests["observables"] = names
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
-        run = Parameters.from_values(named_values(card, values)) if card else chosen["hmc"]
-        return BenchPlan.from_values({**values, **chosen, "hmc": run})
+        run = Parameters.from_values(named_values(card, values)) if card else requests["hmc"]
+        return BenchPlan.from_values({**values, **requests, "hmc": run})
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, bool(weak)) if over else None
@@ -170,10 +165,17 @@ def bench(
             console.print(advice, soft_wrap=True)
 
         def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> BenchResult:
-            if tune:
-                _tune(group, console, plan, lattice)
+            for timing, choice, x, best in kernels.tune(group, plan, lattice) if tune else ():
+                registers = f"{x.count:3} registers  {x.spilled:4} B spilled" if x else "  "
+                time = f"{1e9 / timing.rate:.4g} ns/link{'  *' * best}"
+                console.print(f"{timing.name:14}  {choice}  {registers}  {time}")
             with Progress(Console(stderr=True, quiet=not root), 0, "kernels", plain=False) as bar:
-                return plan.carry_out(group, lattice, partial(_show_timed, bar))
+
+                def show(name: str, total: int) -> None:
+                    bar.total, bar.count = total, bar.count + (total > 0)
+                    bar.show(max(0, bar.count - 1), "", f"timing {name}")
+
+                return plan.carry_out(group, lattice, show)
 
         result = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
     if not root:
@@ -186,24 +188,6 @@ def bench(
     if json:
         print_document("bench", values)
         return
-    for part in result.report(before) if isinstance(result, Benchmark) else result.report():
-        console.print(part, soft_wrap=isinstance(result, Benchmark) and isinstance(part, str))
-
-
-def _show_timed(progress: Progress, name: str, total: int) -> None:
-    """Show which kernel is being timed; the first call has no number of them."""
-    progress.total, progress.count = total, progress.count + (total > 0)
-    progress.show(max(0, progress.count - 1), "", f"timing {name}")
-
-
-def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
-    """Try launch bounds, and show the times; a star marks a choice that was kept."""
-    from gauge_mc.benchmarks.kernels import tune
-
-    device = devices.devices[0]
-    if not isinstance(device, TunableDevice) or devices.processes.size > 1:
-        raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for timing, choice, x, faster in tune(device, plan, lattice):
-        registers = f"{x.count:3} registers  {x.spilled:4} B spilled" if x else "  "
-        time = f"{1e9 / timing.rate:.4g} ns/link{'  *' * faster}"
-        console.print(f"{timing.name:14}  {choice}  {registers}  {time}")
+    updates = result if isinstance(result, kernels.Benchmark) else None
+    for part in updates.report(before) if updates else result.report():
+        console.print(part, soft_wrap=updates is not None and isinstance(part, str))

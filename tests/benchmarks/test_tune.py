@@ -8,6 +8,7 @@ from gauge_mc.benchmarks.kernels import tune
 from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.kernels import Variant
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -42,7 +43,8 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
 
     links, averages = chain()
     trials = []
-    for timing, choice, _, kept in tune(gpu, BenchPlan(group=group), lattice, seconds=0.01):
+    devices = DeviceGroup.of(gpu)
+    for timing, choice, _, kept in tune(devices, BenchPlan(group=group), lattice, seconds=0.01):
         trials.append((timing.name, choice, kept))
         # What is timed are single launches, which have the bounds.
         assert not gpu.kernel(kernels[timing.name], variant).sweep
