@@ -42,17 +42,16 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
         return field.to_numpy(), Plaquette().measure(field)
 
     links, averages = chain()
-    trials = []
-    devices = DeviceGroup.of(gpu)
+    devices, trials = DeviceGroup.of(gpu), []
     for timing, choice, _, kept in tune(devices, BenchPlan(group=group), lattice, seconds=0.01):
         trials.append((timing.name, choice, kept))
         # What is timed are single launches, which have the bounds.
         assert not gpu.kernel(kernels[timing.name], variant).sweep
     for name, kernel in kernels.items():
-        choices = [(choice, kept) for timed, choice, kept in trials if timed == name]
+        choices = {choice: kept for timed, choice, kept in trials if timed == name}
         assert len(choices) >= len(bounds.candidates()) == 6
-        best = [choice for choice, kept in choices if kept][-1]
-        assert str(gpu.tuned.bounds(kernel, variant)) == best
+        best = str(gpu.tuned.bounds(kernel, variant))
+        assert best == [choice for choice, kept in choices.items() if kept][-1]
     again, averages_again = chain()
     assert np.array_equal(links, again)
     assert averages == averages_again
