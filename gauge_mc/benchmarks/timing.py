@@ -291,20 +291,14 @@ def neighbour_bandwidth(devices: DeviceGroup, group: str, precision: str) -> flo
 
 
 def _pairs(devices: DeviceGroup, group: str, precision: str) -> list[tuple[Slab, Slab]]:
-    """Return two fields of the same size on each device of a process."""
-    return [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]
-
-
-def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:
-    """Return two fields of the same size on a device that fit into its free memory."""
-    slices = 16 if device.devices[0].in_host_memory else 128
-    extents = [COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, slices]
-    link_bytes = GROUPS[group].components * REAL_BYTES[precision]
-    room = COPY_SHARE * device.devices[0].free_bytes() / 2
-    while 4 * math.prod(extents) * link_bytes > room and max(extents) > COPY_LEAST_EXTENT:
-        longest = max(range(4), key=lambda mu: (extents[mu], mu))
-        extents[longest] //= 2
-    source, target = (
-        Field.cold(Lattice(*extents), group, precision, device).slabs[0] for _ in range(2)
-    )
-    return source, target
+    """Return two fields of the same size on each device of a process that fit into its memory."""
+    pairs, link_bytes = [], GROUPS[group].components * REAL_BYTES[precision]
+    for device in devices.devices:
+        extents = [COPY_EXTENT, COPY_EXTENT, COPY_EXTENT, 16 if device.in_host_memory else 128]
+        room = COPY_SHARE * device.free_bytes() / 2
+        while 4 * math.prod(extents) * link_bytes > room and max(extents) > COPY_LEAST_EXTENT:
+            longest = max(range(4), key=lambda mu: (extents[mu], mu))
+            extents[longest] //= 2
+        links = Lattice(*extents), group, precision, DeviceGroup((device,))
+        pairs.append((Field.cold(*links).slabs[0], Field.cold(*links).slabs[0]))
+    return pairs
