@@ -203,8 +203,10 @@ def check_names(names: Iterable[str], in_sweeps: bool) -> None:
     complaint = "There is no update or observable '{}' whose speed bench measures"
     valid = [*ALGORITHMS[defaults.ALGORITHM].timed_sweeps, *(x.name for x in timed_observables())]
     if in_sweeps:
-        things = "observable, smearing, kind of temporal links or flow"
-        complaint, valid = f"--observables: There is no {things} '{{}}'", [*chain(*KINDS)]
+        valid = [*chain(*KINDS)]
+        complaint = (
+            "--observables: There is no observable, smearing, kind of temporal links or flow '{}'"
+        )
     for name in names:
         if name not in valid:
             near = nearest(name, sorted({*valid}))

@@ -50,25 +50,28 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 """Differences from the options of runs."""
 
-HELP = {
-    "seconds": "Approximate time in seconds for each kernel.",
-    "observables": "Time observables, smearings, temporal links and steps of gradient flows "
+HelpTexts = dict[str, str]
+"""Descriptions of options by name."""
+
+HELP = HelpTexts(
+    seconds="Approximate time in seconds for each kernel.",
+    observables="Time observables, smearings, temporal links and steps of gradient flows "
     "instead, in units of sweeps: all, or those of the given NAMEs.",
-    "end_to_end": "Time whole runs instead: with measurements, with configurations in a temporary "
+    end_to_end="Time whole runs instead: with measurements, with configurations in a temporary "
     "folder here, in batches of small lattices, and from the command to the first update.",
-    "hmc": "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
+    hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
     "in units of a stage of a gradient flow.",
-    "card": "With --hmc: time the trajectories of this run card.",
-    "chains": "With --hmc: time the trajectories of so many chains, which move together, but with "
+    card="With --hmc: time the trajectories of this run card.",
+    chains="With --hmc: time the trajectories of so many chains, which move together, but with "
     "quarks on large lattices one after the other.",
-    "over": "Do it for each of these values of an option, and compare the rates. The option is "
+    over="Do it for each of these values of an option, and compare the rates. The option is "
     "lattice, devices, threads or precision.",
-    "weak": "With --over devices or threads: extend the lattice along t with their number.",
-    "plot": "With --over: draw the rates, as PDF, PNG or SVG.",
-    "tune": "First find the fastest launch bounds for this type of GPU.",
-    "save": "Also write the JSON object to a file.",
-    "compare": "Show ratios to the times in a file written by --save.",
-}
+    weak="With --over devices or threads: extend the lattice along t with their number.",
+    plot="With --over: draw the rates, as PDF, PNG or SVG.",
+    tune="First find the fastest launch bounds for this type of GPU.",
+    save="Also write the JSON object to a file.",
+    compare="Show ratios to the times in a file written by --save.",
+)
 """Options of this command, most of which are on or off."""
 
 VALUES: Mapping[str, Mapping[str, Any]] = {
