@@ -16,7 +16,7 @@ from gauge_mc.benchmarks.timing import (
     SOURCE,
     Bench,
     BenchResult,
-    Repeated,
+    Repetition,
     Timing,
     neighbour_bandwidth,
     table_of,
@@ -439,7 +439,7 @@ def tune(
     slab, bench = field.slabs[0], Bench(field.devices, plan.group, lattice, seconds)
     acting = (*Coupling.of(beta, action).action.choices, norms_of(plan.precision))
     drawing = slab.variant(*acting, generator.choice, ONE_REPLICA)
-    calls: list[tuple[Kernel, Variant, Repeated]] = [
+    calls: list[tuple[Kernel, Variant, Repetition]] = [
         (HEATBATH, drawing, partial(heatbath, field, beta, generator, action=action)),
         (OVERRELAXATION, slab.variant(*acting), partial(overrelax, field, action=action)),
     ]

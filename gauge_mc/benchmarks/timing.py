@@ -49,7 +49,7 @@ COPY = Kernel("copy")
 
 NO_ENERGY = EnergyUse(None, "")
 
-Repeated = Callable[[int], object]
+Repetition = Callable[[int], object]
 """Function that does something a given number of times."""
 
 BenchProgress = Callable[[str, int], object]
@@ -104,7 +104,7 @@ class Bench:
     def timing(
         self,
         name: str,
-        call: Repeated,
+        call: Repetition,
         work: float = 1.0,
         least: float | None = None,
         energy: bool = False,
@@ -154,7 +154,7 @@ class BenchResult:
         raise NotImplementedError
 
 
-def repeatedly(*calls: Callable[[], object]) -> Repeated:
+def repeatedly(*calls: Callable[[], object]) -> Repetition:
     """Return a function that does some calls after each other, a given number of times."""
 
     def repeat(times: int) -> None:
@@ -195,7 +195,7 @@ def table_of(
     return table
 
 
-def energy_of(devices: DeviceGroup, call: Repeated, seconds: float, once: float) -> EnergyUse:
+def energy_of(devices: DeviceGroup, call: Repetition, seconds: float, once: float) -> EnergyUse:
     """Return the energy per repetition. All processes must call this."""
     meter = EnergyMeter(devices)
     available = meter.total()
@@ -228,7 +228,7 @@ def slope(readings: Sequence[float]) -> float | None:
     return (readings[last] - readings[first]) / (last - first)
 
 
-def elapsed(devices: DeviceGroup, call: Repeated, times: int) -> float:
+def elapsed(devices: DeviceGroup, call: Repetition, times: int) -> float:
     """Return the time in seconds of a number of repetitions together."""
     devices.synchronize()
     start = time.perf_counter()
@@ -237,7 +237,7 @@ def elapsed(devices: DeviceGroup, call: Repeated, times: int) -> float:
     return time.perf_counter() - start
 
 
-def seconds_of(devices: DeviceGroup, call: Repeated, seconds: float) -> tuple[float, float]:
+def seconds_of(devices: DeviceGroup, call: Repetition, seconds: float) -> tuple[float, float]:
     """Return the median and the range of the time per repetition, in seconds."""
     once = devices.processes.broadcast(min(elapsed(devices, call, 1) for _ in range(2)))
     times = max(1, round(seconds / 10 / once))
