@@ -188,9 +188,10 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
         del sweep  # which frees the memory of a generator
     source = next((x for x in energies if x.joules is not None), energies[-1]).source
     about = datetime.date.today().isoformat(), __version__, devices.devices[0].compiler_name
-    about = *about, precision, plan.rng, len(layouts), layouts[0].lanes
+    layout = precision, plan.rng, len(layouts), layouts[0].lanes
     speeds = copy / 1e9, beside and beside / 1e9
-    return Benchmark(*bench.heading, *about, *speeds, kernels, sweeps.left_out, source)
+    heading = *bench.heading, *about, *layout, *speeds
+    return Benchmark(*heading, kernels, sweeps.left_out, source)
 
 
 def timed_observables() -> list[type[Observable]]:

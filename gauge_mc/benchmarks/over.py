@@ -207,7 +207,7 @@ def _series(timings: Sequence[Timing | None], axis: BenchAxis) -> RateSeries:
     return RateSeries(
         timing.name,
         timing.storage,
-        [x and x.rate for x in timings],
-        [x and x.bound for x in timings],
+        [x.rate if x else None for x in timings],
+        [x.bound if x else None for x in timings],
         [x / first if x and first else None for x in each],
     )
