@@ -113,7 +113,8 @@ class BenchAxis(NamedTuple):
 
     def changes(self, lattice: Lattice) -> Iterator[dict[str, Any]]:
         """Yield the options of each benchmark, given the lattice without this axis."""
-        read = {"threads": int, "lattice": Lattice.parse}.get(self.name, str)
+        readers: dict[str, Callable[[str], Any]] = {"threads": int, "lattice": Lattice.parse}
+        read = readers.get(self.name, str)
         for value, number in self.values.items():
             longer = {"lattice": replace(lattice, t=lattice.t * int(number))} if self.weak else {}
             yield {self.name: read(value), **longer}
