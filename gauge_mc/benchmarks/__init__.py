@@ -43,11 +43,6 @@ class BenchKind(ABC):
     def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
         """Return the times."""
 
-    def report(self, result: Any) -> list[Any]:
-        """Return lines and tables that show a result."""
-        lines: list[Any] = result.report()
-        return lines
-
 
 BENCH_KINDS: Registry[BenchKind] = Registry(
     "kind of benchmark", __name__, BenchKind, lambda x: check_named(x.name, x.options[0])

@@ -21,12 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of, table_of
+from gauge_mc.benchmarks.timing import (
+    Bench,
+    BenchResult,
+    copy_bandwidth,
+    repeatedly,
+    seconds_of,
+    table_of,
+)
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
@@ -40,27 +46,18 @@ from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.session import Session
 
-WARM_UP = 20
-"""Updates before the timing of a run."""
-
-SECONDS = 2.0
-"""Approximate time in seconds of each run that is timed."""
+WARM_UP, SECONDS = 20, 2.0
+"""Updates before the timing of a run, and approximate time in seconds of each run."""
 
 BATCHES = (("8x8x8x4", 128), ("16x16x16x4", 14))
 """Small lattices, and the number of them that a scan may have."""
 
-WRITE_REPETITIONS = 5
-"""Number of files that are written to find the bandwidth of the disk."""
+WRITE_REPETITIONS, CHUNK = 5, 2**22
+"""Files that are written to find the bandwidth of the disk, and bytes of one write."""
 
-CHUNK = 2**22
-"""Bytes of one write to the disk."""
-
-MOST_UPDATES = 5000
-"""Largest number of updates of a run that is timed."""
-
-FEWEST_CONFIGS = 6
-MOST_CONFIGS = 30
-"""Smallest and largest number of configurations from which the time of each is found."""
+FEWEST_UPDATES, MOST_UPDATES = 50, 5000
+FEWEST_CONFIGS, MOST_CONFIGS = 6, 30
+"""Smallest and largest numbers of updates and of configurations of a run that is timed."""
 
 UNITS = {"sweeps": "Glink/s", "disk": "GB/s", "page cache": "GB/s"}
 """Units of the bounds, by name."""
@@ -74,9 +71,7 @@ class Line:
     name: str = result_field("What was timed.")
     value: float = result_field("The rate or the time.")
     unit: str = result_field("Its unit.")
-    share: float | None = result_field(
-        "The value divided by its bound; None for a bound itself, or if there is none.", None
-    )
+    share: float | None = result_field("The value divided by its bound, if it has one.", None)
     bound: str = result_field("Name of the bound.", "")
 
 
@@ -95,10 +90,10 @@ class EndToEnd(BenchResult):
         """Return a line and a table of the results."""
         from rich.filesize import decimal
 
-        shares = ["" if line.share is None else f"{line.share:.0%}" for line in self.lines]
         columns = {"what a user waits for": "{0.name}", "rate or time": "{0.value:.3g} {0.unit}"}
-        rows = zip(self.lines, shares, strict=True)
-        table = table_of(columns | {"share": "{1}", "of": "{0.bound}"}, rows)
+        columns |= {"share": "{1}", "of": "{0.bound}"}
+        rows = [(x, "" if x.share is None else f"{x.share:.0%}") for x in self.lines]
+        table = table_of(columns, rows)
         table.columns[-1].justify = "left"
         return [f"{self.subject}; a configuration has {decimal(self.config_bytes)}", table]
 
@@ -129,20 +124,22 @@ class _EndToEndTimer:
         stored = stored_by(defaults.FORMAT, large.lattice, large.group, large.precision)
         self.config_bytes = stored.nbytes
         self._bounds: dict[str, float] = {}
-        self._number = 0
         self._stored = Path()
 
     def runs(self) -> Iterator[Line]:
         """Time the sweeps alone, and runs that measure or write configurations."""
         devices, p = self._devices, self._large
-        copy = copy_bandwidth(devices, p.group, p.precision)
-        yield Line("copy in memory", copy / 1e9, "GB/s")
-        update = self._update_seconds()
+        yield Line("copy in memory", copy_bandwidth(devices, p.group, p.precision) / 1e9, "GB/s")
+        updates = repeatedly(Batch([Chain.begin(p, devices)], 1).update)
+        updates(WARM_UP)
+        update = seconds_of(devices, updates, SECONDS)[0]
+        del updates  # which frees the memory
         yield self._line("sweeps alone", p.links_per_update / update, "sweeps")
         empty = replace(p, configs=1, separation=max(20, round(SECONDS / update)))
-        yield self._line("run without measurements", self._rate([empty]), "sweeps")
         usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
-        yield self._line("run that measures every update", self._rate([usual]), "sweeps")
+        runs = {"run without measurements": empty, "run that measures every update": usual}
+        for name, run in runs.items():
+            yield self._line(name, self._carry_out(run)[0], "sweeps")
         yield self._line("disk, write and sync", self._write_bandwidth(), "disk")
         for separation in (100, 10):
             yield from self._with_configurations(separation, update)
@@ -151,15 +148,13 @@ class _EndToEndTimer:
         p, each = self._large, self.config_bytes / self._bounds["disk"]
         number = round(4 * SECONDS / max(separation * update, each))
         number = max(FEWEST_CONFIGS, min(number, MOST_CONFIGS))
-        run = self._new_run()
-        parameters = replace(p, configs=number, separation=separation, format=defaults.FORMAT)
-        self._carry_out([(run, parameters)])
-        paths = sorted(run.configs().values())
+        writing = replace(p, configs=number, separation=separation, format=defaults.FORMAT)
+        paths = sorted(self._carry_out(writing)[1].configs().values())
         # The time at which a file gets its name. The first ones wait for nothing.
         times = [path.stat().st_ctime for path in paths][2:]
         seconds = (times[-1] - times[0]) / (len(times) - 1)
-        title = f"run, a configuration every {separation} updates"
-        yield self._line(title, separation * p.links_per_update / seconds, "sweeps")
+        rate = separation * p.links_per_update / seconds
+        yield self._line(f"run, a configuration every {separation} updates", rate, "sweeps")
         files = f"its files, every {separation} updates"
         yield self._line(files, self.config_bytes / seconds, "disk")
         self._stored = paths[-1]
@@ -196,20 +191,15 @@ class _EndToEndTimer:
         """Time one small lattice, and batches of small lattices."""
         busy = BACKENDS[self._devices.devices[0].backend].busy_sites
         for extents, chains in BATCHES:
-            lattice = Lattice.parse(extents)
-            for number in dict.fromkeys((1, min(chains, max(1, busy // lattice.sites)))):
+            usual = {"lattice": extents, "measure": ",".join(defaults.MEASURE)}
+            p = Parameters.from_values({**self._large.values(), **usual, "configs": 1})
+            for number in dict.fromkeys((1, min(chains, max(1, busy // p.lattice.sites)))):
                 title = f"{extents}, {'alone' if number == 1 else f'{number} together'}"
-                rate = self._rate(self._small(lattice, number))
+                # Alone, small lattices are slower than others; the time need not be exact.
+                updates = round(SECONDS * self._bounds["sweeps"] / (number * p.links_per_update))
+                p = replace(p, separation=min(max(FEWEST_UPDATES, updates), MOST_UPDATES))
+                rate = self._carry_out(*(replace(p, seed=1 + n) for n in range(number)))[0]
                 yield self._line(f"{title}, measured", rate, "sweeps")
-
-    def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
-        """Return the parameters of runs on a small lattice."""
-        usual = {"lattice": str(lattice), "measure": ",".join(defaults.MEASURE)}
-        p = Parameters.from_values({**self._large.values(), **usual})
-        # Alone, small lattices are slower than others; the time need not be exact.
-        updates = round(SECONDS * self._bounds["sweeps"] / (number * p.links_per_update))
-        updates = min(max(50, updates), MOST_UPDATES)
-        return [replace(p, configs=1, separation=updates, seed=1 + n) for n in range(number)]
 
     def starts(self) -> Iterator[Line]:
         """Time the command until its first progress, with all kernels compiled and with none."""
@@ -250,19 +240,8 @@ class _EndToEndTimer:
         self._bounds.setdefault(bound, rate)
         return Line(name, rate / 1e9, UNITS[bound], *share)
 
-    def _update_seconds(self) -> float:
-        """Return the time of an update alone."""
-        batch = Batch([Chain.begin(self._large, self._devices)], 1)
-
-        def updates(times: int) -> None:
-            for _ in range(times):
-                batch.update()
-
-        updates(WARM_UP)
-        return seconds_of(self._devices, updates, SECONDS)[0]
-
-    def _rate(self, members: list[Parameters]) -> float:
-        """Return the link updates per second of runs that are carried out together."""
+    def _carry_out(self, *members: Parameters) -> tuple[float, Run]:
+        """Carry out runs together, and return the link updates per second, and the last run."""
         p, marks = members[0], []
 
         def report(chain: Chain) -> None:
@@ -270,26 +249,18 @@ class _EndToEndTimer:
                 self._devices.synchronize()
                 marks.append(time.monotonic())
 
-        self._carry_out([(self._new_run(), member) for member in members], report)
-        updates = p.updates - p.thermalize
-        return len(members) * p.links_per_update * updates / (marks[1] - marks[0])
-
-    def _carry_out(
-        self,
-        runs: list[tuple[Run, Parameters]],
-        report: Callable[[Chain], object] = lambda chain: None,
-    ) -> None:
         with ExitStack() as locks:
             opened = []
-            for run, parameters in runs:
-                opened.append(OpenRun(run, parameters, locks.enter_context(run.locked())))
-                run.write(parameters, [])
-            never: Callable[[float], str | None] = lambda seconds: None  # noqa: E731
-            Session(opened, self._devices, never, report).carry_out()
+            for member in members:
+                run = self._new_run()
+                opened.append(OpenRun(run, member, locks.enter_context(run.locked())))
+                run.write(member, [])
+            Session(opened, self._devices, lambda seconds: None, report).carry_out()
+        links = len(members) * p.links_per_update * (p.updates - p.thermalize)
+        return links / (marks[1] - marks[0]), run
 
     def _new_run(self) -> Run:
-        self._number += 1
-        return Run(self._folder / f"run_{self._number}")
+        return Run(Path(tempfile.mkdtemp(dir=self._folder)) / "run")
 
     def _write_bandwidth(self) -> float:
         """Return the median rate in bytes/s at which single files are written and synced."""

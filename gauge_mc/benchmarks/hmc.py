@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
-from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
-from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
+from gauge_mc.benchmarks.kernels import THERMALISATION, flow_step
+from gauge_mc.benchmarks.timing import (
+    SOURCE,
+    Bench,
+    BenchResult,
+    Timing,
+    repeatedly,
+    table_of,
+)
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.field import Field
-from gauge_mc.fields.gradient_flow import STAGES, GradientFlow
-from gauge_mc.flows import FLOWS, Flow
+from gauge_mc.fields.gradient_flow import STAGES
+from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.heatbath import heatbath
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.plan import BenchPlan
 
-FLOW, FLOW_STEP = "wilson", 0.01
-"""The flow whose stage is timed, unless one has the staples of the action, and the size of its
-steps, on which the time does not depend."""
+FLOW = "wilson"
+"""The flow whose stage is timed, unless one has the staples of the action."""
 
 JOULES_PER_KWH = 3.6e6
 
@@ -58,29 +60,17 @@ class HmcTime(BenchResult):
     action: str = result_field("Gauge action.")
     algorithm: str = result_field("The algorithm with its options.")
     links: int = result_field("Number of links of the lattice.")
-    chains: int = result_field(
-        "Number of chains, most of which move together; see `PartTime.chains`."
-    )
-    flow: str = result_field(
-        "Name of a gradient flow: that with the staples of the action, or the Wilson flow."
-    )
+    chains: int = result_field("Number of chains; see `PartTime.chains`.")
+    flow: str = result_field("Gradient flow with the staples of the action, or the Wilson flow.")
     flow_stage_s: float = result_field(
-        "Time in seconds of a stage of this flow, of which a step has three."
+        "Time in seconds of a stage of it, three of which are a step."
     )
-    trajectory_s: float = result_field(
-        "Time in seconds of a trajectory of every chain, with all its parts."
-    )
+    trajectory_s: float = result_field("Time in seconds of a trajectory of every chain.")
     parts: list[PartTime] = result_field(
-        "The parts of the trajectory. The first is a kick of the gauge action with the drift after "
-        "it."
+        "The parts of the trajectory, first a kick of the gauge action with the drift after it."
     )
-    joules: float | None = result_field(
-        "Energy of the devices in a trajectory of every chain, in joules; None if it is not "
-        "available."
-    )
-    energy_source: str = result_field(
-        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
-    )
+    joules: float | None = result_field("Energy in joules of a trajectory of every chain.")
+    energy_source: str = result_field(SOURCE)
 
     @property
     def rates(self) -> list[Timing]:
@@ -116,12 +106,12 @@ class HmcTime(BenchResult):
 
     def report(self) -> list[Any]:
         """Return lines and a table of the parts."""
-        each = [self.ns_per_link(part.seconds, part.chains) for part in self.parts]
-        milliseconds = [1e3 * part.seconds for part in self.parts]
-        iterations = [part.iterations or "" for part in self.parts]
         columns = {"part of a trajectory": "{0.name}", "number": "{0.calls}", "ms each": "{1:.4g}"}
         columns |= {"ns/link": "{2:.4g}", "iterations": "{3}", "share": "{0.share:.1%}"}
-        table = table_of(columns, zip(self.parts, milliseconds, each, iterations, strict=True))
+        rows = [
+            (x, 1e3 * x.seconds, self.ns_per_link(x.seconds, x.chains), x.iterations or "")
+            for x in self.parts
+        ]
         several = self.chains > 1
         stage = (
             f"gauge force and drift take {self.ratio:.3g} times a stage of the {self.flow} flow "
@@ -139,7 +129,7 @@ class HmcTime(BenchResult):
                 f"trajectories per kWh; counters of {self.energy_source}"
             )
         algorithm = f"{self.action}, {self.algorithm}{f', {self.chains} chains' * several}"
-        return [self.subject, algorithm, table, stage, summary, energy]
+        return [self.subject, algorithm, table_of(columns, rows), stage, summary, energy]
 
 
 def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
@@ -160,24 +150,26 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     couplings, links = [p.coupling] * chains, p.lattice.links
     untimed = list(algorithm.parts(field, couplings, randoms))
     bench = bench.of(2 + len(untimed))
-    flow = flow_of(p.action)
-    stages = bench.timing("stages", flow_steps(field.replicas[0], flow), links)
-    parts = [(x, bench.timing(x.name, x.call, links).seconds) for x in untimed]
+    matching = (x for x in FLOWS.values() if x.action == p.action.choice and not x.corrected)
+    flow = next(matching, FLOWS[FLOW])
+    step = repeatedly(flow_step(flow, field.replicas[0]))
+    stage_s = bench.timing("stages", step).seconds / STAGES
+    del step  # which frees its memory
+    parts = [
+        PartTime(
+            *(x.name, x.calls, bench.timing(x.name, x.call).seconds, math.nan),
+            *(x.essential, x.iterations, x.chains),
+        )
+        for x in untimed
+    ]
     untimed.clear()  # which frees their memory
     tunings = [Tuning() for _ in randoms]
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
-    trajectory = UpdatePart.of("trajectory", update)
-    whole = bench.timing(trajectory.name, trajectory.call, chains * links, energy=True)
+    whole = bench.timing("trajectory", repeatedly(update), energy=True)
+    parts = [replace(x, share=x.calls * x.seconds / whole.seconds) for x in parts]
     heading = *bench.heading, p.precision, p.action.said, str(algorithm), links, chains, flow.name
-    times = [
-        PartTime(
-            *(x.name, x.calls, seconds, x.calls * seconds / whole.seconds),
-            *(x.essential, x.iterations, x.chains),
-        )
-        for x, seconds in parts
-    ]
     energy = whole.energy.joules, whole.energy.source
-    return HmcTime(*heading, stages.seconds / STAGES, whole.seconds, times, *energy)
+    return HmcTime(*heading, stage_s, whole.seconds, parts, *energy)
 
 
 def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
@@ -191,16 +183,3 @@ def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
         return chain
 
     return Batch((begun(number) for number in range(chains)), chains)
-
-
-def flow_of(action: Action) -> Flow:
-    """Return the flow with the staples of an action, or else the Wilson flow."""
-    matching = (x for x in FLOWS.values() if x.action == action.choice and not x.corrected)
-    return next(matching, FLOWS[FLOW])
-
-
-def flow_steps(field: Field, flow: Flow) -> Callable[[int], object]:
-    """Return a function that does steps of a flow."""
-    gradient_flow = GradientFlow(flow, field)
-    gradient_flow.start(field)
-    return UpdatePart.of("step", partial(gradient_flow.step, FLOW_STEP)).call

@@ -1,4 +1,4 @@
-"""Benchmark of the updates, with every random number generator, and of the observables."""
+"""Benchmarks of updates, of observables, and of smearings and gradient flows in units of sweeps."""
 
 from __future__ import annotations
 
@@ -12,33 +12,58 @@ from typing import TYPE_CHECKING, Any
 from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm, TimedSweep
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, neighbour_bandwidth, table_of
+from gauge_mc.benchmarks.timing import (
+    SOURCE,
+    Bench,
+    BenchResult,
+    Repetition,
+    Timing,
+    neighbour_bandwidth,
+    table_of,
+    used,
+)
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import WORD_BYTES
-from gauge_mc.errors import NoMemoryError, UnknownNameError
+from gauge_mc.errors import NoMemoryError, UnknownNameError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, measure_repeatedly
 from gauge_mc.quoting import shortened
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
+from gauge_mc.smearing import NO_SMEARING, SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.sweep import ONE_REPLICA, norms_of
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.plan import BenchPlan
 
-WITHOUT_EXCHANGE = f"{defaults.ALGORITHM}, no exchange"
-EXCHANGE = "exchange"
+WITHOUT_EXCHANGE, EXCHANGE = f"{defaults.ALGORITHM}, no exchange", "exchange"
 """Names in a `Benchmark`: a usual sweep without halo exchange, and the exchange alone."""
 
 THERMALISATION = 10
 """Number of heatbath sweeps before the timing, so that links and staples are typical."""
+
+FLOW_STEP = 0.02
+"""Size of the steps of gradient flows, on which their time does not depend."""
+
+WORTHWHILE = 0.99
+"""Ratio of times below which new launch bounds are kept; a smaller gain may be chance."""
+
+KINDS: tuple[Mapping[str, Any], ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS)
+"""Registries of everything that is timed in units of sweeps."""
+
+SUFFIXES = ("", " smearing", " temporal links", " flow")
+"""What is said after a name of each kind."""
 
 
 @documented
@@ -47,29 +72,17 @@ class KernelTime:
     """The time of one kernel."""
 
     name: str = result_field(
-        "Name of the update or observable. With another than the chosen generator, the name of "
-        "the generator follows, as in ``heatbath, lcg``."
+        "Name of the update or observable, and of the generator if it is not the chosen one, as in "
+        "``heatbath, lcg``."
     )
     ns_per_link: float = result_field("Median time in ns per link of the lattice.")
-    spread: float = result_field(
-        "Difference between the longest and the shortest time, divided by the median."
-    )
+    spread: float = result_field("Longest minus shortest time, divided by the median.")
     links_per_s: float = result_field("Links per second.")
-    bytes_per_link: float | None = result_field(
-        "Bytes moved per link if no launch reads a link twice; None if unknown."
-    )
-    roofline: float | None = result_field(
-        "Time that these bytes take at the bandwidth of a copy, divided by the measured time."
-    )
-    registers: int | None = result_field(
-        "Registers per thread of a CUDA kernel; None for other kernels."
-    )
-    spilled: int | None = result_field(
-        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-    )
-    nj_per_link: float | None = result_field(
-        "Energy of the devices in nJ per link of the lattice; None if it is not available."
-    )
+    bytes_per_link: float | None = result_field("Bytes per link if none is read twice in a launch.")
+    roofline: float | None = result_field("Time of a copy of these bytes, divided by the time.")
+    registers: int | None = result_field("Registers per thread; None without CUDA.")
+    spilled: int | None = result_field("Spilled bytes per thread; None without CUDA.")
+    nj_per_link: float | None = result_field("Energy of the devices in nJ per link.")
 
 
 @documented
@@ -84,18 +97,11 @@ class Benchmark(BenchResult):
     random: str = result_field("Name of the random number generator.")
     slabs: int = result_field("Number of devices that share the lattice.")
     lanes: int = result_field("Number of sites in a vector register.")
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
-    neighbour_gb_per_s: float | None = result_field(
-        "Bytes that all devices together send to the next one in large copies, in GB/s; None for "
-        "one device."
-    )
+    copy_gb_per_s: float = result_field("Bandwidth of a copy, read and written, in GB/s.")
+    neighbour_gb_per_s: float | None = result_field("Bandwidth of sends to neighbours in GB/s.")
     kernels: list[KernelTime] = result_field("Times of the kernels.")
     left_out: list[str] = result_field("Kernels that were not timed, with the reasons.")
-    energy_source: str = result_field(
-        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
-    )
+    energy_source: str = result_field(SOURCE)
 
     @property
     def rates(self) -> list[Timing]:
@@ -103,15 +109,15 @@ class Benchmark(BenchResult):
         return [Timing(x.name, x.links_per_s / 1e9, x.roofline) for x in self.kernels]
 
     @property
+    def _times(self) -> dict[str, float]:
+        return {kernel.name: kernel.ns_per_link for kernel in self.kernels}
+
+    @property
     def ratios(self) -> dict[str, float]:
         """Times of updates with another action or generator in units of the default ones."""
-        times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
-        parts = {name: name.partition(", ") for name in times}
-        return {
-            name: times[name] / times[first]
-            for name, (first, comma, _) in parts.items()
-            if comma and first in times and name != WITHOUT_EXCHANGE
-        }
+        times = self._times
+        usual = {name: name.partition(", ")[0] for name in times if name != WITHOUT_EXCHANGE}
+        return {x: times[x] / times[y] for x, y in usual.items() if x != y and y in times}
 
     @property
     def hidden(self) -> float | None:
@@ -119,7 +125,7 @@ class Benchmark(BenchResult):
 
         None for a single slab, and on CPUs, where copies are not asynchronous.
         """
-        times = {kernel.name: kernel.ns_per_link for kernel in self.kernels}
+        times = self._times
         if EXCHANGE not in times or self.kernels[0].registers is None:
             return None
         exposed = (times[defaults.ALGORITHM] - times[WITHOUT_EXCHANGE]) / times[EXCHANGE]
@@ -136,12 +142,11 @@ class Benchmark(BenchResult):
         if self.hidden is not None:
             lines.append(f"{self.hidden:.0%} of the halo exchange is hidden behind the heatbath")
         available = any(kernel.nj_per_link is not None for kernel in self.kernels)
-        source = "counters of" if available else "not available,"
+        energy = f"energy: {'counters of' if available else 'not available,'} {self.energy_source}"
         old = (before or {}).get
-        ratios = [(time := old(x.name)) and x.ns_per_link / time for x in self.kernels]
         rows = [
-            (x, x.spread / 2, x.links_per_s / 1e6, ratio)
-            for x, ratio in zip(self.kernels, ratios, strict=True)
+            (x, x.spread / 2, x.links_per_s / 1e6, (time := old(x.name)) and x.ns_per_link / time)
+            for x in self.kernels
         ]
         columns = {"kernel": "{0.name}", "ns/link": "{0.ns_per_link:.4g}", "±": "{1:.0%}"}
         columns |= {"Mlink/s": "{2:.0f}", "B/link": "{0.bytes_per_link:g}"}
@@ -149,7 +154,6 @@ class Benchmark(BenchResult):
         columns |= {"regs": "{0.registers:d}", "spill": "{0.spilled:d}"}
         columns |= {} if before is None else {"ratio": "{3:.3f}"}
         table = table_of(columns, rows, ("nJ/link", "regs", "spill"))
-        energy = f"energy: {source} {self.energy_source}"
         return [title, table, *lines, *self.left_out, energy]
 
 
@@ -162,32 +166,32 @@ def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     devices, group, precision = bench.devices, bench.group, plan.precision
     field = Field.hot(bench.lattice, group, precision, devices)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
-    bandwidth = bench.copy(precision)
+    copy = bench.copy(precision)
     beside = neighbour_bandwidth(devices, group, precision)
     heatbath(field, GROUPS[group].beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
-    things = _Things(field, generator, plan)
-    links, link_bytes = field.lattice.links, field.group.components * field.layouts[0].real.itemsize
+    sweeps = _TimedSweeps(field, generator, plan)
+    layouts, links = field.layouts, field.lattice.links
+    link_bytes = field.group.components * layouts[0].real.itemsize
     kernels, energies = [], []
-    total, timers = things.timers()
+    total, timers = sweeps.timers()
     bench = bench.of(total)
     for sweep, links_moved in timers:
         moved = None if links_moved is None else links_moved * link_bytes
-        least = moved and moved * links / bandwidth
-        timing = bench.timing(sweep.name, sweep.call, links, least, energy=True)
+        timing = bench.timing(
+            sweep.name, sweep.call, links, moved and moved * links / copy, energy=True
+        )
         energies.append(timing.energy)
-        registers = sweep.registers()
-        used = registers.count if registers else None, registers.spilled if registers else None
-        times = timing.seconds / links * 1e9, timing.spread, timing.rate
+        times = timing.seconds / links * 1e9, timing.spread, timing.rate, moved, timing.share
         energy = timing.energy.nj_per_link(links)
-        kernels.append(KernelTime(sweep.name, *times, moved, timing.share, *used, energy))
+        kernels.append(KernelTime(sweep.name, *times, *used(sweep.registers()), energy))
         del sweep  # which frees the memory of a generator
     source = next((x for x in energies if x.joules is not None), energies[-1]).source
     about = datetime.date.today().isoformat(), __version__, devices.devices[0].compiler_name
-    field_words = precision, plan.rng, len(field.layouts), field.layouts[0].lanes
-    speeds = bandwidth / 1e9, beside and beside / 1e9
-    heading = *bench.heading, *about, *field_words, *speeds
-    return Benchmark(*heading, kernels, things.left_out, source)
+    layout = precision, plan.rng, len(layouts), layouts[0].lanes
+    speeds = copy / 1e9, beside and beside / 1e9
+    heading = *bench.heading, *about, *layout, *speeds
+    return Benchmark(*heading, kernels, sweeps.left_out, source)
 
 
 def timed_observables() -> list[type[Observable]]:
@@ -195,25 +199,22 @@ def timed_observables() -> list[type[Observable]]:
     return [x for x in OBSERVABLES.values() if x.columns.averaged and x.benched]
 
 
-def check_update_names(names: Sequence[str]) -> None:
-    """Refuse names that neither an update of the usual algorithm nor an observable has."""
-    updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
-    refuse_others(
-        names,
-        (*updates, *(o.name for o in timed_observables())),
-        "There is no update or observable '{}' whose speed bench measures",
-    )
-
-
-def refuse_others(names: Iterable[str], valid: Sequence[str], complaint: str) -> None:
-    """Refuse names that are not valid, with a complaint."""
+def check_names(names: Iterable[str], in_sweeps: bool) -> None:
+    """Refuse names of nothing that is timed, alone or with ``--observables`` in units of sweeps."""
+    complaint = "There is no update or observable '{}' whose speed bench measures"
+    valid = [*ALGORITHMS[defaults.ALGORITHM].timed_sweeps, *(x.name for x in timed_observables())]
+    if in_sweeps:
+        valid = [*chain(*KINDS)]
+        complaint = (
+            "--observables: There is no observable, smearing, kind of temporal links or flow '{}'"
+        )
     for name in names:
         if name not in valid:
             near = nearest(name, sorted({*valid}))
             raise UnknownNameError(f"{complaint.format(shortened(name))}{near}")
 
 
-class _Things:
+class _TimedSweeps:
     """What is timed on a field."""
 
     def __init__(self, field: Field, generator: Random, plan: BenchPlan) -> None:
@@ -281,8 +282,8 @@ class _Things:
     def _with_generators(self, names: Sequence[str]) -> Iterator[Timer]:
         """Yield the sweeps that draw numbers, with one generator at a time to save memory."""
         for name in names:
-            title = f"{self._algorithm.name}, {name}"
             if not _fits(self._field, GENERATORS[name].state_words):
+                title = f"{self._algorithm.name}, {name}"
                 self.left_out.append(f"{title}: its states do not fit into the free memory")
                 continue
             random = Random.for_field(self._field, name, luxury=self._plan.luxury)
@@ -327,42 +328,120 @@ def _fits(field: Field, words: int) -> bool:
     return not any(field.devices.processes.allgather(short))
 
 
-WORTHWHILE = 0.99
-"""Ratio of times below which a new choice is kept; a smaller gain may be chance."""
-
-
+@documented
 @dataclass(frozen=True)
-class BoundsTiming:
-    """One choice of launch bounds for one kernel."""
+class ObservablesTime(BenchResult):
+    """Times of observables, smearings, temporal links and flows, in heatbath sweeps of a field."""
 
-    kernel: str
-    """Name of the kernel."""
-    choice: str
-    """Launch bounds, as text."""
-    registers: Registers | None
-    """Register usage of the compiled kernel; None if unknown."""
-    ns_per_link: float
-    """Time of a sweep in ns per link."""
-    kept: bool
-    """Whether this is the fastest choice so far."""
+    precision: str = result_field("Precision of the links.")
+    links: int = result_field("Number of links of the lattice.")
+    heatbath_s: float = result_field("Time of a sweep of heatbath in seconds.")
+    overrelaxation_s: float = result_field("Time of a sweep of overrelaxation in seconds.")
+    observables: dict[str, float] = result_field(
+        "Time of one measurement without smearing, by observable: with the default options, and "
+        "along the gradient flow at t = 0 only."
+    )
+    smearings: dict[str, float] = result_field("Time of an iteration with the default options.")
+    temporal_links: dict[str, float] = result_field("Time to make the links of static sources.")
+    flows: dict[str, float] = result_field("Time of a Runge-Kutta step of fixed size.")
+
+    @property
+    def rates(self) -> list[Timing]:
+        """The links per second, in 10^9; see `BenchResult`."""
+        return [Timing(name, 1 / self.ns_per_link(x)) for name, _, x in self._sweeps()]
+
+    def _sweeps(self) -> Iterator[tuple[str, str, float]]:
+        """Yield the names with what is said after them, and the times in heatbath sweeps."""
+        kinds = self.observables, self.smearings, self.temporal_links, self.flows
+        for suffix, kind in zip(SUFFIXES, kinds, strict=True):
+            yield from ((name, suffix, sweeps) for name, sweeps in kind.items())
+
+    def ns_per_link(self, sweeps: float) -> float:
+        """Return a time in ns per link, given in heatbath sweeps."""
+        return 1e9 * self.heatbath_s * sweeps / self.links
+
+    def overrelaxations(self, sweeps: float) -> float:
+        """Return a time in overrelaxation sweeps, given in heatbath sweeps."""
+        return self.heatbath_s * sweeps / self.overrelaxation_s
+
+    def report(self) -> list[Any]:
+        """Return lines and a table of the times."""
+        rows = [
+            (f"{name}{suffix}", *(f"{x:.{4 if x > 999 else 3}g}" for x in times))
+            for name, suffix, y in self._sweeps()
+            for times in [(self.ns_per_link(y), y, self.overrelaxations(y))]
+        ]
+        columns = {"one measurement, iteration or step": "{0}", "ns/link": "{1}"}
+        columns |= {"heatbath\nsweeps": "{2}", "overrelaxation\nsweeps": "{3}"}
+        first, second = (f"{1e3 * x:.4g} ms" for x in (self.heatbath_s, self.overrelaxation_s))
+        sweeps_take = f"a heatbath sweep takes {first}, an overrelaxation sweep {second}"
+        return [self.subject, sweeps_take, table_of(columns, rows)]
+
+
+def observables_time(
+    bench: Bench, precision: str = defaults.PRECISION, names: Sequence[str] = ()
+) -> ObservablesTime:
+    """Time observables, smearings, temporal links and flows on a thermal field."""
+    things = [
+        [(x, y) for x, y in kind.items() if (x in names if names else getattr(y, "benched", True))]
+        for kind in KINDS
+    ]
+    bench = bench.of(2 + sum(map(len, things)))
+    lattice, group = bench.lattice, bench.group
+    field = Field.hot(lattice, group, precision, bench.devices)
+    generator, beta = Random.for_field(field), GROUPS[group].beta
+    heatbath(field, beta, generator, THERMALISATION)
+    sweep = bench.timing("heatbath", partial(heatbath, field, beta, generator)).seconds
+    reflection = bench.timing("overrelaxation", partial(overrelax, field)).seconds
+
+    def measurement(kind: type[Observable]) -> Callable[[], object]:
+        options = {**kind.bench_options, **({"smear": NO_SMEARING} if kind.smears else {})}
+        return partial(kind.for_lattice(lattice, **options).measurer(field), field)
+
+    def onto(smear: Callable[[Field, Field], object]) -> Callable[[], object]:
+        return partial(smear, field, Field.empty(lattice, group, precision, bench.devices))
+
+    makers: tuple[Callable[[Any], Callable[[], object]], ...] = (
+        measurement,
+        lambda x: onto(x.from_options({})),
+        lambda x: onto(x()),
+        partial(flow_step, field=field),
+    )
+    times: list[dict[str, float]] = []
+    for kind, maker, suffix in zip(things, makers, ("", "", *SUFFIXES[2:]), strict=True):
+        times.append({})
+        for name, thing in kind:
+            bench.begin(f"{name}{suffix}")
+            times[-1][name] = bench.time(maker(thing)) / sweep  # its buffers are freed then
+    return ObservablesTime(*bench.heading, precision, lattice.links, sweep, reflection, *times)
+
+
+def flow_step(flow: Flow, field: Field) -> Callable[[], object]:
+    """Return a function that does a step of a gradient flow."""
+    gradient_flow = GradientFlow(flow, field)
+    gradient_flow.start(field)
+    return partial(gradient_flow.step, FLOW_STEP)
 
 
 def tune(
-    device: TunableDevice, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
-) -> Iterator[BoundsTiming]:
-    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them."""
+    devices: DeviceGroup, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
+) -> Iterator[tuple[Timing, str, Registers | None, bool]]:
+    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them.
+
+    Yield the timing of the kernel, each choice, its registers, and whether it is the fastest yet.
+    """
+    device = devices.devices[0]
+    if not isinstance(device, TunableDevice) or devices.processes.size > 1:
+        raise UsageError("--tune works only on a GPU and in one process; leave it out.")
     field = Field.hot(lattice, plan.group, plan.precision, device)
     generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION
     heatbath(field, beta, generator, sweeps=5)
     slab, bench = field.slabs[0], Bench(field.devices, plan.group, lattice, seconds)
     acting = (*Coupling.of(beta, action).action.choices, norms_of(plan.precision))
-    calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
-        (
-            HEATBATH,
-            slab.variant(*acting, generator.choice, ONE_REPLICA),
-            partial(heatbath, field, beta, generator, action=action),
-        ),
+    drawing = slab.variant(*acting, generator.choice, ONE_REPLICA)
+    calls: list[tuple[Kernel, Variant, Repetition]] = [
+        (HEATBATH, drawing, partial(heatbath, field, beta, generator, action=action)),
         (OVERRELAXATION, slab.variant(*acting), partial(overrelax, field, action=action)),
     ]
     for kernel, variant, call in calls:
@@ -372,12 +451,11 @@ def tune(
             for choice in choices:
                 device.use(kernel, variant, choice)
                 field.prepared.clear()
-                time = bench.timing(kernel.name, call, 1).seconds / lattice.links
-                faster = time < WORTHWHILE * least
+                timing = bench.timing(kernel.name, call, lattice.links)
+                faster = timing.seconds < WORTHWHILE * least
                 if faster:
-                    best, least = choice, time
-                registers = device.kernel(kernel, variant).registers()
-                yield BoundsTiming(kernel.name, str(choice), registers, time * 1e9, faster)
+                    best, least = choice, timing.seconds
+                yield timing, str(choice), device.kernel(kernel, variant).registers(), faster
         finally:
             device.keep(kernel, variant, best)
             field.prepared.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -22,11 +22,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.parameters import Parameters
 
 MAX_SAVED = 2**20
-"""Maximum size of a saved result in bytes."""
-
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
-"""Kind of the files that ``gauge-mc bench --save`` writes."""
-
+"""Maximum size in bytes and kind of the files that ``gauge-mc bench --save`` writes."""
 
 NAMES = ("device", "group", "lattice", "precision", "random")
 """Keys of the file that are words."""
@@ -36,16 +33,8 @@ NAMES = ("device", "group", "lattice", "precision", "random")
 class SavedBenchmark:
     """Times of kernels that were measured before."""
 
-    device: str
-    """Names of the devices."""
-    group: str
-    """Gauge group."""
-    lattice: str
-    """Extents of the lattice."""
-    precision: str
-    """Precision of the links."""
-    random: str
-    """Name of the random number generator."""
+    words: Mapping[str, str]
+    """Where and how they were measured, by key; see `NAMES`."""
     times: Mapping[str, float]
     """Times in ns per link, by kernel."""
 
@@ -57,7 +46,7 @@ class SavedBenchmark:
             times = {str(x["name"]): float(x["ns_per_link"]) for x in json["kernels"]}
             if not all(0 < time < math.inf for time in times.values()):
                 raise ValueError
-            return cls(**{name: str(json[name]) for name in NAMES}, times=times)
+            return cls({name: str(json[name]) for name in NAMES}, times)
         except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise UsageError(
                 f"{path} is not a result of gauge-mc bench; write one with --save."
@@ -70,12 +59,10 @@ class SavedBenchmark:
         of an update does not follow from those of sweeps.
         """
         p = parameters
-        setting = (p.group, p.precision, p.rng, device)
-        if setting != (self.group, self.precision, self.random, self.device):
-            return None
+        words = {"group": p.group, "precision": p.precision, "random": p.rng, "device": device}
         action = f", {p.action.said}" if p.action.tags(defaults.ACTION) else ""
         counts = {f"{name}{action}": n for name, n in p.algorithm.timed_sweeps.items() if n}
-        if not counts or not counts.keys() <= self.times.keys():
+        if not (words.items() <= self.words.items() and counts and counts.keys() <= {*self.times}):
             return None
         return sum(n * self.times[name] for name, n in counts.items()) / p.algorithm.sweeps
 
@@ -88,11 +75,8 @@ AXES: Mapping[str, str] = {
 }
 """Options over whose values a benchmark goes, with the label of the abscissa."""
 
-SHARED = ("devices", "threads")
-"""Those that divide the work."""
-
-MOST = 32
-"""Largest number of values."""
+SHARED, MOST = ("devices", "threads"), 32
+"""Those that divide the work, and the largest number of values."""
 
 
 class BenchAxis(NamedTuple):
@@ -100,8 +84,8 @@ class BenchAxis(NamedTuple):
 
     name: str
     """One of `AXES`."""
-    values: tuple[str, ...]
-    """Its values, as they are given to the command."""
+    values: Mapping[str, float]
+    """The abscissa of each value, as it is given to the command."""
     weak: bool = False
     """Whether the lattice extends along t with the number of devices or threads."""
 
@@ -109,41 +93,31 @@ class BenchAxis(NamedTuple):
     def parse(cls, text: str, weak: bool = False) -> Self:
         """Read an axis, such as ``devices=1,2,4``."""
         name, _, rest = text.partition("=")
-        name, values = name.strip(), tuple(word.strip() for word in rest.split(",") if word.strip())
+        name, values = name.strip(), [x for word in rest.split(",") if (x := word.strip())]
         if name not in AXES or not values:
             raise UsageError(
                 f"--over must be {in_words(AXES, 'or')} with values, as in devices=1,2,4."
             )
         if len({*values}) < len(values) or len(values) > MOST:
             raise UsageError(f"--over must have different values, {MOST} at most.")
-        axis = cls(name, values, weak)
         if weak and name not in SHARED:
             raise UsageError(f"--weak is for --over {in_words(SHARED, 'or')}; leave it out.")
-        axis.numbers  # noqa: B018, which refuses other words
-        return axis
+        counts = [value.removeprefix("cpu:") for value in values]
+        if name == "precision":
+            counts = [str(n) for n in range(len(values))]
+        elif name == "lattice":
+            counts = [str(Lattice.parse(value).sites) for value in values]
+        elif not all(count.isdigit() and int(count) for count in counts):
+            raise UsageError(f"--over {name} takes numbers, as in {name}=1,2,4.")
+        return cls(name, dict(zip(values, map(float, counts), strict=True)), weak)
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The abscissa of every value."""
-        if self.name == "precision":
-            return tuple(float(n) for n in range(len(self.values)))
-        if self.name == "lattice":
-            return tuple(float(Lattice.parse(value).sites) for value in self.values)
-        counts = [value.removeprefix("cpu:") for value in self.values]
-        if not all(count.isdigit() and int(count) for count in counts):
-            raise UsageError(f"--over {self.name} takes numbers, as in {self.name}=1,2,4.")
-        return tuple(float(count) for count in counts)
-
-    def changes(self, n: int, lattice: Lattice) -> dict[str, Any]:
-        """Return the options of the n-th benchmark, given the lattice without this axis."""
-        value: dict[str, Any] = {self.name: self.values[n]}
-        if self.name == "threads":
-            value = {self.name: int(self.values[n])}
-        elif self.name == "lattice":
-            value = {self.name: Lattice.parse(self.values[n])}
-        if self.weak:
-            value["lattice"] = replace(lattice, t=lattice.t * int(self.numbers[n]))
-        return value
+    def changes(self, lattice: Lattice) -> Iterator[dict[str, Any]]:
+        """Yield the options of each benchmark, given the lattice without this axis."""
+        readers: dict[str, Callable[[str], Any]] = {"threads": int, "lattice": Lattice.parse}
+        read = readers.get(self.name, str)
+        for value, number in self.values.items():
+            longer = {"lattice": replace(lattice, t=lattice.t * int(number))} if self.weak else {}
+            yield {self.name: read(value), **longer}
 
 
 @documented
@@ -154,12 +128,8 @@ class RateSeries:
     name: str = result_field("Name of the thing.")
     storage: str = result_field("Precision of spinors in it; empty if there is one for all things.")
     rates: list[float | None] = result_field("Its rates; None where it was not timed.")
-    limits: list[float | None] = result_field(
-        "Rates with which a copy would move its bytes; None if these are unknown."
-    )
-    efficiencies: list[float | None] = result_field(
-        "Rates for each device or thread, divided by the first one; None along other axes."
-    )
+    limits: list[float | None] = result_field("Rates with which a copy would move its bytes.")
+    efficiencies: list[float | None] = result_field("Rates for each device, relative to the first.")
 
 
 @documented
@@ -169,9 +139,7 @@ class BenchSeries:
 
     axis: str = result_field("Name of the option.")
     values: list[str] = result_field("Its values.")
-    numbers: list[float] = result_field(
-        "Abscissas: numbers of devices, threads or sites, or positions in the list."
-    )
+    numbers: list[float] = result_field("Numbers of devices, threads or sites, or positions.")
     unit: str = result_field("Unit of the rates.")
     series: list[RateSeries] = result_field("Rates by thing.")
     title: str = result_field("What is compared.")
@@ -202,8 +170,7 @@ class BenchSeries:
             label = ", ".join(word for word in x.name.split(", ") if word != x.storage)
             curves.append(RateCurve(label, points(x.rates), points(x.limits), x.storage))
         ticks = [*zip(self.numbers, self.values, strict=True)]
-        axes = AXES[self.axis], self.unit, ticks
-        draw_rates(curves, *axes, file, self.title, self._divided)
+        draw_rates(curves, AXES[self.axis], self.unit, ticks, file, self.title, self._divided)
 
     @property
     def _divided(self) -> bool:
@@ -215,35 +182,33 @@ def bench_over(
     axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], BenchResult]
 ) -> BenchSeries:
     """Carry out a benchmark for every value of an axis."""
-    results = [once(axis.changes(n, lattice)) for n in range(len(axis.values))]
-    rates = [{timing.name: timing for timing in result.rates} for result in results]
-    if not all(rates):
+    results = [once(changes) for changes in axis.changes(lattice)]
+    rows = [{timing.name: timing for timing in result.rates} for result in results]
+    if not all(rows):
         raise UsageError(
             "--over compares rates, which --end-to-end and others do not have; leave it out."
         )
-    names = dict.fromkeys(name for timings in rates for name in timings)
-    series = [_series(name, [timings.get(name) for timings in rates], axis) for name in names]
+    names = dict.fromkeys(name for timings in rows for name in timings)
+    series = [_series([timings.get(name) for timings in rows], axis) for name in names]
     first = results[0]
     extents = f" {first.lattice}{f' for each of the {axis.name}' * axis.weak}"
-    subject = f"{first.group.upper()}{extents * (axis.name != 'lattice')}"
-    title = f"{subject} on {_counted(results[-1].device)}"
-    along = axis.name, [*axis.values], [*axis.numbers]
+    devices = Counter(re.sub(r" \(GPU \d+\)$", "", x) for x in results[-1].device.split(" + "))
+    counted = " + ".join(f"{n} × {name}" if n > 1 else name for name, n in devices.items())
+    title = f"{first.group.upper()}{extents * (axis.name != 'lattice')} on {counted}"
+    along = axis.name, [*axis.values], [*axis.values.values()]
     return BenchSeries(*along, first.unit, series, title, results)
 
 
-def _counted(devices: str) -> str:
-    """Return names of devices without their numbers, equal ones once."""
-    names = Counter(re.sub(r" \(GPU \d+\)$", "", word) for word in devices.split(" + "))
-    return " + ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
-
-
-def _series(name: str, timings: Sequence[Timing | None], axis: BenchAxis) -> RateSeries:
-    """Return the rates of one thing."""
-    rates = [x.rate if x else None for x in timings]
-    limits = [x.bound if x else None for x in timings]
-    pairs = zip(rates, axis.numbers, strict=True)
-    each = [rate / n if rate and axis.name in SHARED else None for rate, n in pairs]
+def _series(timings: Sequence[Timing | None], axis: BenchAxis) -> RateSeries:
+    """Return the rates of one thing, which was timed at least once."""
+    timing = next(x for x in timings if x)
+    pairs = zip(timings, axis.values.values(), strict=True)
+    each = [x.rate / n if x and axis.name in SHARED else None for x, n in pairs]
     first = next((x for x in each if x), None)
-    efficiencies = [x / first if x and first else None for x in each]
-    storage = next((x.storage for x in timings if x), "")
-    return RateSeries(name, storage, rates, limits, efficiencies)
+    return RateSeries(
+        timing.name,
+        timing.storage,
+        [x.rate if x else None for x in timings],
+        [x.bound if x else None for x in timings],
+        [x / first if x and first else None for x in each],
+    )

@@ -14,7 +14,6 @@ from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.benchmarks import BENCH_KINDS, kernels, kind_options
 from gauge_mc.benchmarks.end_to_end import end_to_end
 from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
-from gauge_mc.benchmarks.observables import check_names, observables_time
 from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, bench_over
 from gauge_mc.benchmarks.timing import Bench, BenchProgress, BenchResult
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place, choose_devices
@@ -32,11 +31,8 @@ from gauge_mc.signatures import checks_types, with_fields
 if TYPE_CHECKING:
     from gauge_mc.keywords import BenchKeywords
 
-SECONDS = 0.05, 3600.0
-"""Smallest and largest time for a kernel."""
-
-RUN_EXTENT = 32
-"""Largest extent of the lattice of whole runs, unless one is given."""
+SECONDS, RUN_EXTENT = (0.05, 3600.0), 32
+"""Bounds of the time for a kernel, and largest extent of whole runs, unless a lattice is given."""
 
 
 @documented
@@ -47,8 +43,7 @@ class BenchPlan:
     Raises
     ------
     UsageError
-        If the time is out of bounds, a name is unknown, or there is an action for other times than
-        those of updates.
+        If values are invalid, or do not go together.
     """
 
     group: str = result_field("Gauge group.", defaults.GROUP)
@@ -57,40 +52,28 @@ class BenchPlan:
     )
     precision: str = result_field("Precision of the links.", defaults.PRECISION)
     action: Action | None = result_field(
-        "Another action, whose updates are timed beside those of the default one; with `hmc`, the "
-        "action of the trajectories.",
-        None,
+        "Another action, timed beside the default one; with `hmc`, that of the trajectories.", None
     )
     rng: str = result_field("Random number generator.", defaults.RNG)
     luxury: int | None = result_field("Quality level of the generator.", None)
     strict: bool = result_field("Compute the same bits as all machines, as in strict runs.", False)
     seconds: float = result_field("Approximate time for each kernel in seconds.", 1.0)
     observables: bool | Sequence[str] = result_field(
-        "Time observables, smearings, temporal links and flows instead of updates: all, or those "
-        "with these names.",
-        False,
+        "Time observables, smearings, temporal links and flows: all, or those of the names.", False
     )
-    updates: Sequence[str] = result_field(
-        "Names of updates of the usual algorithm and of observables, which are timed alone.", ()
-    )
+    updates: Sequence[str] = result_field("Names of what is timed: updates and observables.", ())
     end_to_end: bool = result_field("Time whole runs instead of updates.", False)
-    hmc: bool | Parameters = result_field(
-        "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
-    )
+    hmc: bool | Parameters = result_field("Time trajectories: usual ones, or of a run.", False)
     chains: int = result_field("Number of chains whose trajectories are timed with `hmc`.", 1)
-    others: Mapping[str, Any] = result_field(
-        "Values of the options of kinds of benchmarks that extensions declare, by name.", dict
-    )
+    others: Mapping[str, Any] = result_field("Options of kinds of benchmarks, by name.", dict)
 
     def __post_init__(self) -> None:
         if complaint := next(self._complaints(), None):
             raise UsageError(complaint)
         for kind in BENCH_KINDS.values():
             kind.check(self.others)
-        if self.updates:
-            kernels.check_update_names(self.updates)
-        if self.names:
-            check_names(self.names)
+        kernels.check_names(self.updates, in_sweeps=False)
+        kernels.check_names(self.names, in_sweeps=True)
 
     def _complaints(self) -> Iterator[str]:
         extras = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
@@ -126,10 +109,7 @@ class BenchPlan:
     def from_values(cls, values: Mapping[str, Any]) -> BenchPlan:
         """Return the plan for values by name, options of the action among them.
 
-        Parameters
-        ----------
-        values : mapping of str to object
-            Values; None means that one was not given. The lattice and the action may be text.
+        None means that a value was not given. The lattice and the action may be text.
 
         Raises
         ------
@@ -142,10 +122,9 @@ class BenchPlan:
             for options in (couplings(), kind_options())
         )
         fields = {field.name for field in dataclasses.fields(cls)} - {"others"}
-        if unknown := named.keys() - fields:
+        if unknown := min(named.keys() - fields, default=None):
             names = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
-            name = min(unknown)
-            raise UsageError(f"There is no parameter '{name}'{nearest(name, names)}")
+            raise UsageError(f"There is no parameter '{unknown}'{nearest(unknown, names)}")
         named["others"] = check_options(kind_options(), extras, "benchmarks")
         if "action" in named or acting:
             action = named.get("action", defaults.ACTION)
@@ -169,13 +148,7 @@ class BenchPlan:
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
     ) -> BenchResult:
-        """Return the times on devices.
-
-        Raises
-        ------
-        UsageError
-            If there are several devices or processes for whole runs or for several chains.
-        """
+        """Return the times on devices, of which whole runs and several chains take only one."""
         devices.compute(self.strict)
         bench = Bench(devices, self.group, lattice, self.seconds, progress)
         several = len(devices.devices) > 1 or devices.processes.size > 1
@@ -192,7 +165,7 @@ class BenchPlan:
         if self.end_to_end:
             return end_to_end(bench, self.precision, Path.cwd())
         if self.observables:
-            return observables_time(bench, self.precision, self.names)
+            return kernels.observables_time(bench, self.precision, self.names)
         if kind := next((x for name, x in BENCH_KINDS.items() if self.others.get(name)), None):
             return kind.carry_out(bench, self.others)
         if self.hmc:
@@ -258,15 +231,15 @@ def bench_on(
 ) -> BenchResult | BenchSeries:
     """Carry out a plan, or one for every value of an axis, on devices that are opened for it."""
 
-    def suited(plan: BenchPlan, place: Place) -> Lattice:
-        return plan.lattice_on(choose_devices(*place)[0].backend)
-
-    def once(changes: Mapping[str, Any]) -> BenchResult:
+    def planned(changes: Mapping[str, Any]) -> tuple[BenchPlan, Place, Lattice]:
         where = place._replace(**{name: changes[name] for name in changes if name in place._fields})
         plan = plan_of({name: x for name, x in changes.items() if name not in place._fields})
-        lattice = suited(plan, where)
+        return plan, where, plan.lattice_on(choose_devices(*where)[0].backend)
+
+    def once(changes: Mapping[str, Any]) -> BenchResult:
+        plan, where, lattice = planned(changes)
         kind: dict[str, Any] = dict(processes=processes, share_gpus=share_gpus, lattice=lattice)
         with closing(open_device_group(*where, **kind)) as group:
             return carry_out(plan, group, lattice)
 
-    return bench_over(axis, suited(plan_of({}), place), once) if axis else once({})
+    return bench_over(axis, planned({})[2], once) if axis else once({})

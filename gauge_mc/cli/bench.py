@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from gauge_mc import defaults
 from gauge_mc.actions import couplings
@@ -17,8 +14,6 @@ from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.benchmarks import BENCH_KINDS, kind_options
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.options import with_settings
-from gauge_mc.devices.base import TunableDevice
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, Place
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import UsageError
@@ -32,13 +27,10 @@ from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.over import BenchSeries
     from gauge_mc.benchmarks.plan import BenchPlan
     from gauge_mc.benchmarks.timing import BenchResult
-    from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
-    from gauge_mc.progress import Progress
 
 
 PLACE = (*Place._fields, "share_gpus")
@@ -50,79 +42,59 @@ SETTINGS = (
 )
 """Options of runs that say what is timed, and where."""
 
+LATTICES = dict.fromkeys(f"{x.bench_extent}⁴ on a {x.label}" for x in BACKENDS.values())
+BESIDE = f"Another action, whose updates are timed beside those of {defaults.ACTION}."
 CHANGES: Mapping[str, Mapping[str, Any]] = {
-    "lattice": {
-        "default": ", ".join(
-            dict.fromkeys(f"{x.bench_extent}⁴ on a {x.label}" for x in BACKENDS.values())
-        )
-    },
-    "action": {
-        "help": f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
-        "default": "",
-        "usual": None,
-    },
+    "lattice": {"default": ", ".join(LATTICES)},
+    "action": {"help": BESIDE, "default": "", "usual": None},
 }
 """Differences from the options of runs."""
 
-TIMED: tuple[Iterable[str], ...] = (
-    *(ALGORITHMS[defaults.ALGORITHM].timed_sweeps, OBSERVABLES),
-    *(SMEARINGS, TEMPORAL_LINKS, FLOWS),
-)
-"""What can be named."""
+HelpTexts = dict[str, str]
+"""Descriptions of options by name."""
 
-of_file = partial(o.option, metavar="FILE")
-
-FLAGS = (
-    Option(
-        "observables",
-        bool,
-        "Time observables, smearings, temporal links and steps of gradient flows instead, in units "
-        "of sweeps: all, or those of the given NAMEs.",
-        usual=False,
-    ),
-    Option(
-        "end_to_end",
-        bool,
-        "Time whole runs instead: with measurements, with configurations in a temporary folder "
-        "here, in batches of small lattices, and from the command to the first update.",
-        usual=False,
-    ),
-    Option(
-        "hmc",
-        bool,
-        "Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force in "
-        "units of a stage of a gradient flow.",
-        usual=False,
-    ),
-    Option(
-        "weak",
-        bool,
-        "With --over devices or threads: extend the lattice along t with their number.",
-        usual=False,
-    ),
-    Option(
-        "tune",
-        bool,
-        "First find the fastest launch bounds for this type of GPU.",
-        usual=False,
-    ),
+HELP = HelpTexts(
+    seconds="Approximate time in seconds for each kernel.",
+    observables="Time observables, smearings, temporal links and steps of gradient flows "
+    "instead, in units of sweeps: all, or those of the given NAMEs.",
+    end_to_end="Time whole runs instead: with measurements, with configurations in a temporary "
+    "folder here, in batches of small lattices, and from the command to the first update.",
+    hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
+    "in units of a stage of a gradient flow.",
+    card="With --hmc: time the trajectories of this run card.",
+    chains="With --hmc: time the trajectories of so many chains, which move together, but with "
+    "quarks on large lattices one after the other.",
+    over="Do it for each of these values of an option, and compare the rates. The option is "
+    "lattice, devices, threads or precision.",
+    weak="With --over devices or threads: extend the lattice along t with their number.",
+    plot="With --over: draw the rates, as PDF, PNG or SVG.",
+    tune="First find the fastest launch bounds for this type of GPU.",
+    save="Also write the JSON object to a file.",
+    compare="Show ratios to the times in a file written by --save.",
 )
-"""Options of this command that are on or off."""
+"""Options of this command, most of which are on or off."""
+
+VALUES: Mapping[str, Mapping[str, Any]] = {
+    "seconds": {"kind": float, "default": "1.0"},
+    "chains": {"kind": int, "usual": 1},
+    "over": {"kind": str, "metavar": "OPTION=VALUE,..."},
+    **{name: {"kind": Path, "metavar": "FILE"} for name in ("card", "plot", "save", "compare")},
+}
+"""Values of the other ones."""
+
+SWITCH: Mapping[str, Any] = {"kind": bool, "usual": False}
+OPTIONS = [Option(name, help=text, **VALUES.get(name, SWITCH)) for name, text in HELP.items()]
 
 
 @prints(
     "gauge_mc.benchmarks.kernels:Benchmark",
-    "gauge_mc.benchmarks.observables:ObservablesTime",
+    "gauge_mc.benchmarks.kernels:ObservablesTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
     "gauge_mc.benchmarks.over:BenchSeries",
     *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(
-    SETTINGS,
-    CHANGES,
-    (*kind_options(), *FLAGS),
-)
+@o.with_settings(SETTINGS, CHANGES, (*kind_options(), *OPTIONS))
 def bench(
     names: Annotated[
         list[str] | None,
@@ -130,44 +102,15 @@ def bench(
             "What is timed, instead of everything: updates and observables, such as heatbath and "
             "plaquette; with --observables also smearings, such as ape.",
             metavar="NAME",
-            choices=[name for kind in TIMED for name in kind],
+            choices=[
+                *(*ALGORITHMS[defaults.ALGORITHM].timed_sweeps, *OBSERVABLES),
+                *(*SMEARINGS, *TEMPORAL_LINKS, *FLOWS),
+            ],
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option(help="Approximate time in seconds for each kernel.", min=0.05)
-    ] = 1.0,
-    observables: bool | None = None,
-    end_to_end: bool | None = None,
-    hmc: bool | None = None,
-    card: Annotated[
-        Path | None, of_file("With --hmc: time the trajectories of this run card.")
-    ] = None,
-    chains: Annotated[
-        int | None,
-        o.option(
-            "With --hmc: time the trajectories of so many chains, which move together, but with "
-            "quarks on large lattices one after the other.",
-            1,
-        ),
-    ] = None,
-    over: Annotated[
-        str | None,
-        o.option(
-            "Do it for each of these values of an option, and compare the rates. The option is "
-            "lattice, devices, threads or precision.",
-            metavar="OPTION=VALUE,...",
-        ),
-    ] = None,
-    weak: bool | None = None,
-    plot: Annotated[
-        Path | None, of_file("With --over: draw the rates, as PDF, PNG or SVG.")
-    ] = None,
-    tune: bool | None = None,
     json: o.Json = False,
-    save: Annotated[Path | None, of_file("Also write the JSON object to a file.")] = None,
-    compare: Annotated[
-        Path | None, of_file("Show ratios to the times in a file written by --save.")
-    ] = None,
+    save: Path | None = None,
+    compare: Path | None = None,
     **settings: Any,
 ) -> None:
     """Time all kernels on a thermal field, and compare the times with the memory bandwidth.
@@ -181,6 +124,7 @@ def bench(
     gauge-mc bench --group su3 --lattice 16x16x16x16
     gauge-mc bench --hmc --over threads=1,2
     """
+    from gauge_mc.benchmarks import kernels
     from gauge_mc.benchmarks.over import SAVED, BenchAxis, BenchSeries, SavedBenchmark
     from gauge_mc.benchmarks.plan import BenchPlan, bench_on
     from gauge_mc.console import Console
@@ -188,21 +132,25 @@ def bench(
     from gauge_mc.progress import Progress
 
     devices, backend, threads, share_gpus = (settings.pop(name) for name in PLACE)
+    requests = {name: settings.pop(name) for name in HELP if name in settings}
+    card, over, weak, plot, tune = map(requests.pop, ("card", "over", "weak", "plot", "tune"))
     if (weak or plot) and not over:
         raise UsageError("--weak and --plot are for --over; add it, or leave them out.")
     if over and (tune or compare):
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    if card and not hmc:
+    if card and not requests["hmc"]:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    timed, updates = (names or True, None) if observables else (False, names)
-    what = dict(observables=timed, updates=updates, end_to_end=end_to_end, chains=chains)
+    if not requests["observables"]:
+        requests["updates"] = names
+    elif names:
+        requests["observables"] = names
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         values = {**settings, **changes}
-        run = Parameters.from_values(named_values(card, values)) if card else hmc
-        return BenchPlan.from_values(dict(values, **what, seconds=seconds, hmc=run))
+        run = Parameters.from_values(named_values(card, values)) if card else requests["hmc"]
+        return BenchPlan.from_values({**values, **requests, "hmc": run})
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, bool(weak)) if over else None
@@ -220,10 +168,17 @@ def bench(
             console.print(advice, soft_wrap=True)
 
         def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> BenchResult:
-            if tune:
-                _tune(group, console, plan, lattice)
+            for timing, choice, x, best in kernels.tune(group, plan, lattice) if tune else ():
+                registers = f"{x.count:3} registers  {x.spilled:4} B spilled" if x else "  "
+                time = f"{1e9 / timing.rate:.4g} ns/link{'  *' * best}"
+                console.print(f"{timing.name:14}  {choice}  {registers}  {time}")
             with Progress(Console(stderr=True, quiet=not root), 0, "kernels", plain=False) as bar:
-                return plan.carry_out(group, lattice, partial(_show_timed, bar))
+
+                def show(name: str, total: int) -> None:
+                    bar.total, bar.count = total, bar.count + (total > 0)
+                    bar.show(max(0, bar.count - 1), "", f"timing {name}")
+
+                return plan.carry_out(group, lattice, show)
 
         result = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
     if not root:
@@ -235,40 +190,7 @@ def bench(
         write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
     if json:
         print_document("bench", values)
-    else:
-        _show(result, before, console)
-
-
-def _show_timed(progress: Progress, name: str, total: int) -> None:
-    """Show which kernel is being timed; the first call has no number of them."""
-    progress.total, progress.count = total, progress.count + (total > 0)
-    progress.show(max(0, progress.count - 1), "", f"timing {name}")
-
-
-def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
-    """Try launch bounds, and show the times; a star marks a choice that was kept."""
-    from gauge_mc.benchmarks.kernels import tune
-
-    device = devices.devices[0]
-    if not isinstance(device, TunableDevice) or devices.processes.size > 1:
-        raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for timing in tune(device, plan, lattice):
-        registers = f"{timing.registers.count:3} registers" if timing.registers else ""
-        spilled = f"{timing.registers.spilled:4} B spilled" if timing.registers else ""
-        time = f"{timing.ns_per_link:.4g} ns/link{'  *' * timing.kept}"
-        console.print(f"{timing.kernel:14}  {timing.choice}  {registers}  {spilled}  {time}")
-
-
-def _show(
-    result: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
-) -> None:
-    """Print what shows a result, with ratios to earlier times of updates."""
-    from gauge_mc.benchmarks.kernels import Benchmark
-
-    if isinstance(result, Benchmark):
-        for part in result.report(before):
-            console.print(part, soft_wrap=isinstance(part, str))
         return
-    kinds = {name: kind for kind in BENCH_KINDS.values() for name in kind.results}
-    kind = kinds.get(f"{type(result).__module__}:{type(result).__name__}")
-    console.print(*(kind.report(result) if kind else result.report()), sep="\n")
+    updates = result if isinstance(result, kernels.Benchmark) else None
+    for part in updates.report(before) if updates else result.report():
+        console.print(part, soft_wrap=updates is not None and isinstance(part, str))

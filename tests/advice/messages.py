@@ -13,7 +13,7 @@ OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 COMMAND = re.compile(rf"gauge-mc ({'|'.join(cli.COMMANDS)}|\{{\}})(?![\w-])")
 DESCRIPTIONS = {
     "option",
-    "of_file",
+    "HelpTexts",
     "argument",
     "Option",
     "result_field",

@@ -17,7 +17,6 @@ from gauge_mc.actions import parse
 from gauge_mc.algorithms import ALGORITHMS, hmc
 from gauge_mc.benchmarks import BENCH_KINDS, timing
 from gauge_mc.benchmarks import kernels as updates
-from gauge_mc.benchmarks import observables as measurements
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
 from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.benchmarks.plan import BenchPlan
@@ -86,7 +85,7 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
 def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
     only(monkeypatch, updates, "GENERATORS", ["philox"])
     only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
-    monkeypatch.setattr(measurements, "KINDS", tuple({} for _ in measurements.KINDS))
+    monkeypatch.setattr(updates, "KINDS", tuple({} for _ in updates.KINDS))
     how = {"lattice": (4, 4, 4, 6), "seconds": 0.05, "backend": "cpu", "threads": 1}
     found = gauge_mc.bench(**how, anisotropy=2.0)
     assert isinstance(found, updates.Benchmark)
@@ -94,7 +93,7 @@ def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
     assert {"heatbath", "plaquette", "heatbath, wilson, ξ₀ = 2"} <= {
         kernel.name for kernel in found.kernels
     }
-    assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
+    assert isinstance(gauge_mc.bench(**how, observables=True), updates.ObservablesTime)
 
 
 @pytest.mark.slow
@@ -228,8 +227,8 @@ def registries(request, monkeypatch):
     if request.param == "all":
         monkeypatch.setattr(timing, "seconds_of", seconds_of_one)
         return OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS
-    few = tuple(only(monkeypatch, measurements, *one) for one in FEW.items())
-    monkeypatch.setattr(measurements, "KINDS", few)
+    few = tuple(only(monkeypatch, updates, *one) for one in FEW.items())
+    monkeypatch.setattr(updates, "KINDS", few)
     return few
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from gauge_mc.benchmarks import over
 from gauge_mc.benchmarks.over import BenchAxis, bench_over
 from gauge_mc.benchmarks.timing import BenchResult, Timing, neighbour_bandwidth
 from gauge_mc.devices.cpu.device import CpuDevice
@@ -105,8 +104,10 @@ def test_precisions_have_panels_and_things_their_looks(tmp_path):
 
 def test_equal_devices_are_counted():
     gpus = " + ".join(f"NVIDIA H200 (GPU {n})" for n in range(4))
-    assert over._counted(gpus) == "4 × NVIDIA H200"
-    assert over._counted("AMD EPYC, 2 threads") == "AMD EPYC, 2 threads"
+    for device, counted in ((gpus, "4 × NVIDIA H200"), 2 * ("AMD EPYC, 2 threads",)):
+        rates = Rates(device, "su3", str(LATTICE), [Timing("a", 1.0)])
+        series = bench_over(BenchAxis.parse("threads=1"), LATTICE, lambda _, rates=rates: rates)
+        assert series.title == f"SU3 {LATTICE} on {counted}"
 
 
 @pytest.mark.slow

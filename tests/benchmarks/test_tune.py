@@ -8,6 +8,7 @@ from gauge_mc.benchmarks.kernels import tune
 from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.kernels import Variant
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -41,16 +42,16 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
         return field.to_numpy(), Plaquette().measure(field)
 
     links, averages = chain()
-    trials = []
-    for trial in tune(gpu, BenchPlan(group=group), lattice, seconds=0.01):
-        trials.append(trial)
+    devices, trials = DeviceGroup.of(gpu), []
+    for timing, choice, _, kept in tune(devices, BenchPlan(group=group), lattice, seconds=0.01):
+        trials.append((timing.name, choice, kept))
         # What is timed are single launches, which have the bounds.
-        assert not gpu.kernel(kernels[trial.kernel], variant).sweep
+        assert not gpu.kernel(kernels[timing.name], variant).sweep
     for name, kernel in kernels.items():
-        mine = [trial for trial in trials if trial.kernel == name]
-        assert len(mine) >= len(bounds.candidates()) == 6
-        best = [trial.choice for trial in mine if trial.kept][-1]
-        assert str(gpu.tuned.bounds(kernel, variant)) == best
+        choices = {choice: kept for timed, choice, kept in trials if timed == name}
+        assert len(choices) >= len(bounds.candidates()) == 6
+        best = str(gpu.tuned.bounds(kernel, variant))
+        assert best == [choice for choice, kept in choices.items() if kept][-1]
     again, averages_again = chain()
     assert np.array_equal(links, again)
     assert averages == averages_again

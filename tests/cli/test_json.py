@@ -14,8 +14,7 @@ import gauge_mc
 from gauge_mc.analysis.timeseries import estimate, with_error
 from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.hmc import HmcTime
-from gauge_mc.benchmarks.kernels import Benchmark
-from gauge_mc.benchmarks.observables import ObservablesTime
+from gauge_mc.benchmarks.kernels import Benchmark, ObservablesTime
 from gauge_mc.benchmarks.over import BenchSeries
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
@@ -231,7 +230,7 @@ def sample(kind):
 
 BENCHMARKS = {
     "gauge_mc.benchmarks.kernels.benchmark": Benchmark,
-    "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
+    "gauge_mc.benchmarks.kernels.observables_time": ObservablesTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
     "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
     "gauge_mc.benchmarks.over.bench_over": BenchSeries,

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gauge_mc.benchmarks import BENCH_KINDS
 from gauge_mc.benchmarks.plan import bench
 
 
@@ -12,5 +11,5 @@ def test_it_takes_some_time():
     found = bench(**chosen, backend="cpu", threads=1)
     assert found.lattice == "4x4x4x4"
     assert 1e-6 < found.start_s < 10
-    (line,) = BENCH_KINDS["starts"].report(found)
+    (line,) = found.report()
     assert line == f"hot start on {found.device}: {1e3 * found.start_s:.4g} ms"

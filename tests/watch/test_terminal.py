@@ -208,7 +208,8 @@ def test_the_speed_is_compared_with_that_of_a_benchmark(run, tmp_path):
         device = Run(run).read()[1][-1].device
         lock.record(rate=1.0)
         p = Run(run).read()[0]
-        (one,) = Watcher(run, replace(bench, device=device)).snapshot().runs
+        here = {**bench.words, "device": device}
+        (one,) = Watcher(run, replace(bench, words=here)).snapshot().runs
         expected = bench.ns_per_link(p, "D") * p.links_per_update / 1e9
         assert one.benched == pytest.approx(expected)
         assert UNFIT_BENCH not in one.warnings

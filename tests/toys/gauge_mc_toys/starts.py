@@ -18,6 +18,10 @@ class StartsTime(BenchResult):
 
     start_s: float = result_field("Time of a hot start in seconds.")
 
+    def report(self) -> list[Any]:
+        """Return the time in words."""
+        return [f"hot start on {self.device}: {1e3 * self.start_s:.4g} ms"]
+
 
 class StartsBench(BenchKind):
     """Hot starts in single precision."""
@@ -30,10 +34,6 @@ class StartsBench(BenchKind):
         """Return the time."""
         links = bench.lattice, bench.group, "single", bench.devices
         return StartsTime(*bench.heading, bench.time(lambda: Field.hot(*links)))
-
-    def report(self, found: StartsTime) -> list[Any]:
-        """Return the time in words."""
-        return [f"hot start on {found.device}: {1e3 * found.start_s:.4g} ms"]
 
 
 STARTS = StartsBench()

@@ -32,11 +32,8 @@ RHO = 1.4
 EDGE, NORM = 0.1, 2.5
 """Ends of the interval of |eigenvalues| of gamma_5 M for which the sign is approximated."""
 
-ACCURACIES = (1e-2, 1e-6)
-"""Errors of the approximations."""
-
-MODES = (0, 20)
-"""Numbers of projected modes."""
+ACCURACIES, MODES = (1e-2, 1e-6), (0, 20)
+"""Errors of the approximations, and numbers of projected modes."""
 
 LEAST_EXTENT = 4
 """Smallest extent of lattices that are timed besides."""
@@ -69,8 +66,7 @@ class SignTime:
     ns_per_step: float = result_field("Time in ns per site, vector and step.")
     share: float = result_field("Part of the time that its applications of H take alone.")
     model: float = result_field(
-        "Vectors that it reads or writes by the model of the cost, divided by those of the first "
-        "sign function in the list."
+        "Vectors that it moves by the model, divided by those of the first."
     )
     measured: float = result_field("Its time, divided by that of the first one in the list.")
 
@@ -80,9 +76,7 @@ class SignTime:
 class ChiralTime(BenchResult):
     """Times of the sign function of overlap quarks, in double precision."""
 
-    kernels: list[HermitianTime] = result_field(
-        "Times of H, the largest lattice first, and then those of several vectors on it."
-    )
+    kernels: list[HermitianTime] = result_field("Times of H, by lattice, and of several vectors.")
     signs: list[SignTime] = result_field("Times of sign functions.")
     ns_per_mode: float = result_field("Time of the projection in ns per site and mode.")
 
@@ -158,7 +152,7 @@ def kernel_time(bench: Bench, lattice: Lattice, count: int) -> HermitianTime:
 
 
 def _random_vectors(field: Field, count: int) -> SpinorField:
-    """Return so many equal random vectors."""
+    """Return equal random vectors."""
     vectors, vector = SpinorField.empty(field, count=count), random_vector(SpinorField.empty(field))
     for n in range(count):
         vectors.copy(vector, to=n)

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Self, cast
 
 from gauge_mc.benchmarks import BenchKind
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, table_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Timing, elapsed, table_of, used
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -59,19 +59,11 @@ class HopTime:
     storage: str = result_field("Precision of spinors and links.")
     reals: int = result_field("Stored reals per link.")
     vectors: int = result_field("Number of vectors that the kernel treats together.")
-    tflops: float = result_field(
-        "10^12 operations per second, with `flops_per_site` for every vector."
-    )
-    gb_per_s: float = result_field(
-        "Bytes that must be moved if every number is read or written once, in GB/s."
-    )
+    tflops: float = result_field("10^12 operations per second, for all vectors.")
+    gb_per_s: float = result_field("Bytes if every number is read or written once, in GB/s.")
     share: float = result_field("The same in units of the bandwidth of a copy.")
-    registers: int | None = result_field(
-        "Registers per thread of a CUDA kernel; None for other kernels."
-    )
-    spilled: int | None = result_field(
-        "Spilled bytes per thread of a CUDA kernel; None for other kernels."
-    )
+    registers: int | None = result_field("Registers per thread; None without CUDA.")
+    spilled: int | None = result_field("Spilled bytes per thread; None without CUDA.")
 
 
 @documented
@@ -80,9 +72,7 @@ class QuarksResult(BenchResult):
     """Times of what consists of hopping terms."""
 
     unit = "TFLOP/s"
-    copy_gb_per_s: float = result_field(
-        "Bandwidth of a large copy on all devices together in GB/s, read and written."
-    )
+    copy_gb_per_s: float = result_field("Bandwidth of a copy, read and written, in GB/s.")
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
 
 
@@ -91,9 +81,7 @@ class QuarksResult(BenchResult):
 class QuarksTime(QuarksResult):
     """Times of the hopping term."""
 
-    hops: list[HopTime] = result_field(
-        "Times of the hopping term, by type of storage and number of vectors."
-    )
+    hops: list[HopTime] = result_field("Times by type of storage and number of vectors.")
 
     @property
     def rates(self) -> list[Timing]:
@@ -140,8 +128,7 @@ def quarks_time(bench: Bench) -> QuarksTime:
             rate = bench.lattice.sites / 2 * count / bench.time(hop)
             moved = rate * (8 * storage.unit_bytes(numbers) / count + 2 * spinor_bytes)
             speed = rate * flops / 1e12, moved / 1e9, moved / copy
-            used = (hop.registers.count, hop.registers.spilled) if hop.registers else (None, None)
-            hops.append(HopTime(storage.name, numbers, count, *speed, *used))
+            hops.append(HopTime(storage.name, numbers, count, *speed, *used(hop.registers)))
     return QuarksTime(*bench.heading, copy / 1e9, flops, hops)
 
 
@@ -153,13 +140,10 @@ NUMBERS = (
 )
 """The numbers that make quarks lighter or heavier, for operators with either."""
 
-FEW, MANY = 5, 15
-"""Iterations of a solver that are timed together, from a new start. The difference of both is that
-of iterations alone, without what solvers do when they begin and halt. Links are random, so that
-after 20 squares of the residual would be too small for single precision."""
-
-LEAST_TIMES = 3
-"""Least number of times of which the median is taken."""
+FEW, MANY, LEAST_TIMES = 5, 15, 3
+"""Iterations of a solver that are timed together, from a new start, and the least number of such
+pairs. Their difference is that of iterations alone, without what solvers do when they begin and
+halt. Links are random: after 20, squares of the residual are too small for single precision."""
 
 SOLVER_FIELDS = 20
 """Fields in double precision on half of the sites for which there must be memory, to time a solver
@@ -241,13 +225,9 @@ class IterationTime:
     iteration_s: float = result_field("Time of an iteration for one vector, in seconds.")
     operators: float = result_field("Time of both operators, divided by that of the iteration.")
     launches: int = result_field("Kernels that an iteration launches on each device.")
-    iteration_bytes: float = result_field(
-        "Bytes that the kernels of an iteration move if each reads and writes every number once."
-    )
+    iteration_bytes: float = result_field("Bytes if each kernel moves every number once.")
     gb_per_s: float = result_field("The same in GB/s.")
-    tflops: float = result_field(
-        "10^12 operations per second of an iteration, of which those of hopping terms are counted."
-    )
+    tflops: float = result_field("10^12 operations of hopping terms per second.")
     together_s: float | None = result_field(
         "Time of an iteration for all columns of a propagator together, in seconds; None for "
         "operators with a fifth direction, and without the memory."
@@ -268,24 +248,14 @@ class OperatorParts:
         "10^12 operations per second of the hopping term on one parity, with `flops_per_site` per "
         "site of its result."
     )
-    gb_per_s: float = result_field(
-        "Bytes of the hopping term that must be moved if every number is read or written once, in "
-        "GB/s."
-    )
+    gb_per_s: float = result_field("Its bytes if every number is moved once, in GB/s.")
     bytes_per_site: float = result_field("These bytes, for a site of the result.")
     share: float = result_field("Those bytes in units of the bandwidth of a copy.")
-    wilson_tflops: float = result_field(
-        "10^12 operations per second of the hopping term for one vector in four dimensions."
-    )
+    wilson_tflops: float = result_field("10^12 operations per second for Wilson fermions.")
     hop_s: float = result_field("Time of the hopping term on one parity, in seconds.")
     operator_s: float = result_field("Time of the operator on the even sites, in seconds.")
-    rest: float = result_field(
-        "Part of the time of the operator that is not that of its two hopping terms, such as that "
-        "of a fifth direction."
-    )
-    operator_tflops: float = result_field(
-        "10^12 operations per second of the operator, of which those of hopping terms are counted."
-    )
+    rest: float = result_field("Part of that time that is not that of its two hopping terms.")
+    operator_tflops: float = result_field("10^12 operations of hopping terms in it per second.")
     solvers: list[IterationTime] = result_field("Times of an iteration, by solver.")
 
 
@@ -420,11 +390,7 @@ class OperatorTimer:
         return self.bench.time(term)
 
     def _applications(self, storage: Storage) -> dict[tuple[bool, bool], float]:
-        """Return the times of the operators on the even sites that solvers apply, in seconds.
-
-        They are those for solvers that use the adjoint and for others, and whether it is the
-        adjoint.
-        """
+        """Return the seconds of what solvers apply, by `uses_adjoint` and by `dagger`."""
         source = SpinorField.empty(self.field, storage.name, 1, EVEN, self.dirac.fifth)
         target, adjoint = source.like(), {kind.uses_adjoint for kind in SOLVERS.values()}
         applications = {}
@@ -459,11 +425,7 @@ class OperatorTimer:
 
         def timed(times: int) -> float:
             solver.restart()
-            devices.synchronize()
-            began = time.perf_counter()
-            solver.repeat(times)
-            devices.synchronize()
-            return time.perf_counter() - began
+            return elapsed(devices, solver.repeat, times)
 
         timed(FEW), timed(MANY)  # which loads kernels and records launches
         samples: list[float] = []
@@ -487,16 +449,14 @@ def _solver(
 def launches_per_iteration(
     kind: type[Solver], timed: TimedOperator, like: Field, precision: str
 ) -> int:
-    """Return the number of kernels that an iteration launches on the first device.
+    """Return the number of kernels that an iteration launches on the first device in a rehearsal.
 
-    They are counted by a rehearsal; see `RehearsalDevice`. If several processes share the lattice,
-    the number is 0.
+    It is 0 if several processes share the lattice.
     """
-    devices = like.devices
-    if devices.processes.size > 1:
+    if like.devices.processes.size > 1:
         return 0
-    actors = [RehearsalDevice(device) for device in devices.devices]
-    stage = DeviceGroup(tuple(cast(Device, actor) for actor in actors), slices=devices.slices)
+    actors = [RehearsalDevice(device) for device in like.devices.devices]
+    stage = DeviceGroup(tuple(cast(Device, x) for x in actors), slices=like.devices.slices)
     field = Field.cold(like.lattice, like.group.name, like.precision, stage)
     rehearsed = timed.operator_class.rehearsed(**timed.parameters)
     operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)
