@@ -46,7 +46,7 @@ class ConvertReport:
 
 @prints(
     ConvertReport,
-    "gauge_mc.run.conversions:Conversions",
+    "gauge_mc.stored.conversions:Conversions",
     *(name for kind in CONVERSIONS.values() for name in kind.results),
 )
 @o.listed("Formats", [(name, x.summary) for name, x in FORMATS.items()])
@@ -164,12 +164,11 @@ def _convert_all(
     keywords: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from gauge_mc.run.conversions import Conversions, convert_all
-    from gauge_mc.run.measure import shortest
-    from gauge_mc.scans.scan import runs_of
+    from gauge_mc.stored.conversions import Conversions, convert_all
+    from gauge_mc.stored.measure import shortest
 
     with alone_on_stdout(as_json):
-        conversions = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **keywords))
+        conversions = Conversions.of(convert_all(paths, folder, to, precision, **keywords))
     if as_json:
         print_document("convert", conversions)
     elif keywords["progress"]:

@@ -66,10 +66,9 @@ def fit(
     gauge-mc fit transition SCAN --output result.json
     """
     console = Console()
-    o.named_or_said(run, json, FITS[what].of_scans)
-    results = []
+    results, targets = [], o.named_or_said(run, json, FITS[what].of_scans)
     with alone_on_stdout(json):
-        for result, path in fit_all(what, run or [], options, output, separate, lattice, keep):
+        for result, path in fit_all(what, targets, options, output, separate, lattice, keep):
             results.append({"file": str(path), **result.document()})
             if not json:
                 further = result.further_report()

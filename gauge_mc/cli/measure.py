@@ -10,7 +10,9 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
-from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.configurations.reading import LinkKind
+from gauge_mc.console import Console
+from gauge_mc.devices.choice import AUTOMATIC, Place
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
@@ -33,9 +35,9 @@ def _owners(name: str) -> list[OptionGroup]:
 
 
 @prints(
-    "gauge_mc.run.measure:TableReport",
+    "gauge_mc.stored.measure:TableReport",
     "gauge_mc.run.disk:MemoryForecast",
-    "gauge_mc.run.measure:TableReports",
+    "gauge_mc.stored.measure:TableReports",
 )
 @Subcommands(
     "Observables",
@@ -116,8 +118,13 @@ def measure(
     """
     from gauge_mc.fits.shared.few_configurations import caution_few
     from gauge_mc.run.disk import refuse_shortage
-    from gauge_mc.run.measure import TableReport, TableReports, measurement_memory
-    from gauge_mc.scans.averages import ensembles_of, measure_all
+    from gauge_mc.stored.measure import (
+        MeasurementPlan,
+        TableReport,
+        TableReports,
+        ensembles_of,
+        measure_all,
+    )
 
     if find_processes().size > 1:
         raise UsageError(
@@ -125,24 +132,21 @@ def measure(
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
     stated = {name: value for name, value in options.items() if value not in (None, [])}
-    place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
-    links = dict(precision=precision, lattice=lattice, group=group, number=number)
-    place |= {"split": bool(split), **links, **stated}
+    place, kind = Place(devices, backend or AUTOMATIC, threads), LinkKind(lattice, group)
+    settings = (precision, place, bool(split), kind, number, at, every_config, skip, again)
+    plan = MeasurementPlan(observable, stated, *settings, Console(quiet=bool(quiet)))
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = o.named_or_said(run, json)
     if dry_run:
-        ensembles = ensembles_of(run, output)
-        needs = [measurement_memory(e, observable, **place) for e in ensembles]
+        needs = map(plan.memory, ensembles_of(run, output))
         memory = max(needs, key=lambda need: need.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)
         return
     results, failures = [], []
     with alone_on_stdout(json):
-        place |= {"output": output, "at": at, "again": again, "progress": not quiet}
-        place |= {"every_config": every_config, "skip": skip}
-        for path, folder, table in measure_all(run, observable, **place):
+        for path, folder, table in measure_all(plan, run, output):
             if isinstance(table, GaugeError):
                 failures.append(str(table) if str(path) in str(table) else f"{path}: {table}")
                 if not any(f.endswith(str(table)) for f in failures[:-1]):

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, TypeVar, get_args
@@ -27,7 +26,7 @@ from gauge_mc.cli.help import choosing, with_default
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option, flag_of
-from gauge_mc.registry import in_words
+from gauge_mc.registry import HERE, in_words
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
@@ -171,9 +170,9 @@ def named_or_said(
     named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
 ) -> list[Path]:
     """Return the paths that were named, or else the newest, which a line names."""
-    from gauge_mc.scans.scan import named_or_newest, newest_scan
+    from gauge_mc.stored import named_or_newest
 
-    paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
+    paths = named_or_newest(named, of_scans)
     if not named:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
     return paths
@@ -215,8 +214,7 @@ def is_function(
 def _docstring(place: str) -> str:
     """Return the docstring of a function without an import of its module."""
     module, _, name = place.partition(":")
-    spec = find_spec(module)
-    source = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
+    source = HERE.parent.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
     functions = (x for x in ast.parse(source).body if isinstance(x, ast.FunctionDef))
     return next(ast.get_docstring(x) or "" for x in functions if x.name == name)
 

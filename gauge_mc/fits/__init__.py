@@ -45,8 +45,8 @@ from gauge_mc.run.thermalisation import (
     sentences_of,
     series_cautions,
 )
-from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import checks_types, with_options
+from gauge_mc.stored import named_or_newest, runs_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -455,7 +455,7 @@ def ensembles_of(
     if fit.of_several and len(targets) > 1:
         return [FittedEnsemble([*targets], Path())]
     if fit.of_scans:
-        return [FittedEnsemble([target]) for target in targets or [newest_scan().path]]
+        return [FittedEnsemble([target]) for target in named_or_newest(targets, True)]
     every = [(target, _runs_in(fit, target)) for target in named_or_newest(targets)]
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()

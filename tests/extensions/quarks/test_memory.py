@@ -6,6 +6,7 @@ import json
 import pytest
 
 from gauge_mc import generate
+from gauge_mc.devices.choice import Place
 from gauge_mc.devices.cpu import device as cpu
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -15,8 +16,8 @@ from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run.disk import rehearse
 from gauge_mc.run.forecast import forecast
-from gauge_mc.run.measure import measure, measurement_memory
-from gauge_mc.run.measurement_table import Ensemble
+from gauge_mc.stored.measure import MeasurementPlan, measure
+from gauge_mc.stored.measurement_table import Ensemble
 from tests.calls import call, make_run
 from tests.conftest import GPU
 from tests.domain.conftest import open_group
@@ -122,7 +123,8 @@ def with_free_memory(nbytes, monkeypatch):
 @pytest.mark.slow
 def test_too_little_memory_is_refused_before_the_start(run, monkeypatch):
     options = {"quark": WALLS, "backend": "cpu", **ROUGH}
-    needed = measurement_memory(run, "residual-mass", **options).device_bytes
+    plan = MeasurementPlan("residual-mass", {"quark": WALLS, **ROUGH}, place=Place(backend="cpu"))
+    needed = plan.memory([run]).device_bytes
     with_free_memory(needed - 1, monkeypatch)
     with monkeypatch.context() as context:
         context.setattr(Ensemble, "load", None)  # nothing is read
