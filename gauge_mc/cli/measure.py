@@ -17,6 +17,7 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
 from gauge_mc.quoting import counted
 from gauge_mc.smearing import SMEARINGS, smear_option
 
@@ -47,6 +48,14 @@ def _owners(name: str) -> list[OptionGroup]:
     OBSERVABLES.check,
 )
 @with_settings(("backend", "devices", "threads", "quiet"))
+@o.described_by(
+    "gauge_mc.stored.measure:measure",
+    output="FILE",
+    precision=REALS,
+    split=Option("split", bool, panel=o.EXECUTION),
+    at="UPDATES",
+    number="REGEX",
+)
 def measure(
     observable: Annotated[
         str, o.argument("One of the observables below.", metavar="OBSERVABLE", choices=OBSERVABLES)
@@ -55,42 +64,18 @@ def measure(
         list[Path] | None,
         o.argument("Runs, scans, folders, files.", o.NEWEST, metavar="RUN|SCAN|CONFIG"),
     ] = None,
-    output: Annotated[
-        Path | None,
-        o.option("Table to write.", "in the run, else here, after the folder", metavar="FILE"),
-    ] = None,
-    precision: Annotated[
-        str | None, o.option("Precision of the links in memory.", "as in the files", choices=REALS)
-    ] = None,
-    split: Annotated[
-        bool | None,
-        o.option(
-            "Let all devices share every configuration, instead of taking one each.",
-            flag="--split",
-            panel=o.EXECUTION,
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        o.option(
-            "After these updates, as in 1050,1100:2000:10; make what is not stored.",
-            metavar="UPDATES",
-        ),
-    ] = None,
+    output: Path | None = None,
+    precision: str | None = None,
+    split: bool = False,
+    at: str | None = None,
     every_config: Annotated[
         int, o.option("Every Nth stored configuration.", 1, "N", flag="--every --every-config")
     ] = 1,
     skip: Annotated[int, o.option("Stored ones after update or number N.", 0, "N")] = 0,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
-    number: Annotated[
-        str | None,
-        o.option("Pattern of file names; its first group is the number.", metavar="REGEX"),
-    ] = None,
-    again: Annotated[
-        bool,
-        o.option("Measure again what another version measured; keep the table.", flag="--again"),
-    ] = False,
+    number: str | None = None,
+    again: bool = False,
     dry_run: Annotated[
         bool,
         o.option(
@@ -133,7 +118,7 @@ def measure(
         )
     stated = {name: value for name, value in options.items() if value not in (None, [])}
     place, kind = Place(devices, backend or AUTOMATIC, threads), LinkKind(lattice, group)
-    settings = (precision, place, bool(split), kind, number, at, every_config, skip, again)
+    settings = (precision, place, split, kind, number, at, every_config, skip, again)
     plan = MeasurementPlan(observable, stated, *settings, Console(quiet=bool(quiet)))
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")

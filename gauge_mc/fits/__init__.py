@@ -344,11 +344,13 @@ def fit(
         another program, or a folder of chains of one ensemble; a scan for fits of scans; or several
         of these that are fitted together. By default the newest one in ``runs/``.
     output : path, optional
-        File of the result; by default it is in the folder of the table or of the chains.
+        File of the result; by default FIT.json in the folder of the table or of the chains;
+        FIT_LEVEL.json if it has several levels, FIT_chains.json in the first of several chains
+        without a folder.
     separate : bool
         Whether chains of one ensemble are not joined.
     lattice : str, optional
-        Extents of the lattice, for a series of another program that does not state them.
+        Extents of the lattice, for series of other programs that do not state them.
     keep : bool
         Whether to keep the options with the run, for later fits, plots and reports.
     **options : object

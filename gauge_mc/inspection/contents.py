@@ -104,7 +104,8 @@ def info(
     Parameters
     ----------
     path : path, optional
-        Configuration file, run, scan or folder; by default the newest run or scan in ``runs/``.
+        Configuration file, run, scan, or folder of them; by default running or last generated in
+        ``runs/``.
     lattice, group : str, optional
         Extents and group of links of which a configuration file itself says nothing; see
         `open_configuration`.

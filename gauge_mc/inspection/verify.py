@@ -140,18 +140,19 @@ def verify(
     Parameters
     ----------
     *paths : path
-        Runs, scans, folders of them or of configurations, configurations or tables; by default the
-        newest run or scan in ``runs/``.
+        Runs, scans, publications, configurations, folders of them, or tables; by default running
+        or last generated in ``runs/``.
     advance : callable
         See `CheckProgress`.
     regenerate : int
-        Number of configurations of a publication to make again; see `gauge_mc.publish`.
+        Make this many configurations of a publication again, at random, and compare them. See
+        `gauge_mc.publish`.
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
     time_limit : str, optional
-        Time ``HH:MM:SS`` that making them may take, as far as the first updates tell; by default a
-        day. If it takes longer, they are not made.
+        Time that making them may take; if it would take longer, they are not made; by default
+        24:00:00. The first updates tell how long it would take.
 
     Returns
     -------

@@ -104,29 +104,29 @@ def measure(
         at the same time, each in a thread of its own. On stored configurations, a function is
         called once more than there are configurations to measure.
     output : path, optional
-        Table file; by default in the run directory, or in the current folder for single files.
+        Table to write; by default in the run, else here, after the folder.
     precision : str, optional
-        Precision of the links in memory; by default that of the files.
+        Precision of the links in memory; by default as in the files.
     backend, devices, threads
         See `gauge_mc.devices.choose_devices`; by default all GPUs are used.
     split : bool
-        Whether all devices share every configuration, instead of taking one each.
+        Let all devices share every configuration, instead of taking one each.
     at : str, int or iterable of int, optional
-        Updates of the run to measure after. Configurations that are not stored are made for the
+        After these updates, as in 1050,1100:2000:10; make what is not stored. It is made for the
         measurement and not kept; see `gauge_mc.regenerate`. By default all stored ones are taken.
     every_config, skip : int
         Take every N-th of the stored configurations whose number is larger than `skip`.
     again : bool
-        Whether to measure again what is not known to be measured by the present version of the
-        program. The table of before is kept, with a number behind its name.
+        Measure again what another version measured; keep the table. This is what is not known to
+        be measured by the present version; the old table has a number behind its name.
     progress : bool
         Whether to show progress.
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
     number : str, optional
-        Regular expression whose first group, in the name of a configuration file, is its number.
-        By default the number is the one in the header, or else the last one in the name.
+        Pattern of file names; its first group is the number. It is a regular expression; by
+        default the number is the one in the header, or else the last one in the name.
     **options : object
         Options of the observable by name. Functions and instances of `Observable` have none.
 
