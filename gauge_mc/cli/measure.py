@@ -37,7 +37,7 @@ def _owners(name: str) -> list[OptionGroup]:
 
 @prints(
     "gauge_mc.stored.measure:TableReport",
-    "gauge_mc.run.disk:MemoryForecast",
+    "gauge_mc.run.needs:MemoryForecast",
     "gauge_mc.stored.measure:TableReports",
 )
 @Subcommands(
@@ -102,7 +102,7 @@ def measure(
     gauge-mc measure plaquette CONFIG --output table.csv
     """
     from gauge_mc.fits.shared.few_configurations import caution_few
-    from gauge_mc.run.disk import refuse_shortage
+    from gauge_mc.run.needs import refuse_shortage
     from gauge_mc.stored.measure import (
         MeasurementPlan,
         TableReport,

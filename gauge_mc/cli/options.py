@@ -208,10 +208,7 @@ def is_function(
 
 
 def described_by(place: str, **details: Detail) -> Callable[[Function], Function]:
-    """Describe parameters of a command as a function of Python does; this is a decorator.
-
-    They are those of the same names for which the command says only the type.
-    """
+    """Describe parameters that have only a type as a docstring does; this is a decorator."""
     described = {x.name: x for x in _parameters(_docstring(place)[1], details)}
 
     def decorate(function: Function) -> Function:

@@ -33,10 +33,10 @@ from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.disk import DiskNeeds, checkpoint_bytes, disk_shortage
 from gauge_mc.run.display import Clock, opening, opening_cautions, show_progress
 from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
+from gauge_mc.run.needs import DiskNeeds, checkpoint_bytes, disk_shortage
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import RunRequest

@@ -24,9 +24,9 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
 from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.disk import DiskGuard, memory_beside
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.measurement import Measurement, is_due
+from gauge_mc.run.needs import DiskGuard, memory_beside
 from gauge_mc.run.open_run import OpenRun
 from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.request import compile_kernels

@@ -1,7 +1,4 @@
-"""What is on disk, and what is done to it: measuring, converting, making again, thinning.
-
-Commands work on targets: scans, runs, folders of them or of configurations, and files.
-"""
+"""Scans, runs, folders and files that commands work on, and what is done to them on disk."""
 
 from __future__ import annotations
 

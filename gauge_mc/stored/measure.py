@@ -38,10 +38,10 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, only_newest_run
-from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.display import AT_FIRST, announced_compilation
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, command_line, logged_session
+from gauge_mc.run.needs import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 from gauge_mc.stored import measurement_table, regenerate, run_of, runs_of
@@ -203,10 +203,7 @@ class MeasurementPlan:
     def measure(
         self, paths: Sequence[Path], output: Path | None, tables: dict[Path, Sequence[Path]]
     ) -> tuple[Path, TableData]:
-        """Measure on what paths stand for; return the table with its file.
-
-        The files of the tables so far are noted with their paths; each ensemble has its own.
-        """
+        """Measure on what paths stand for; return the table with its file, which is noted."""
         numbers = () if self.at is None else self._updates(self.at)
         chain = regenerate.StoredChain.of(_run_of(paths)) if numbers else None
         if chain:
@@ -392,11 +389,7 @@ def ensembles_of(paths: Sequence[Path], output: Path | None = None) -> list[list
 def measure_all(
     plan: MeasurementPlan, paths: Sequence[Path], output: Path | None
 ) -> Iterator[tuple[Path, Path | None, TableData | GaugeError]]:
-    """Measure on several ensembles, and yield the path of each table, its run, and the table.
-
-    The run is None for files of no run. An ensemble on which it fails is left, and the error is
-    yielded in place of the table.
-    """
+    """Measure on several ensembles, and yield file, run (or None), and table (or error) of each."""
     ensembles, tables = ensembles_of(paths, output), dict[Path, Sequence[Path]]()
     for ensemble in ensembles:
         run = ensemble[0] if ensemble[0].is_dir() else None

@@ -96,10 +96,7 @@ class Ensemble:
         return strict and self.metadata.get("strict") == str(True)
 
     def table(self, observable: str, again: bool = False) -> Path:
-        """Return the default path of a table. It differs from the tables that the run writes.
-
-        That of configurations that were made again, and not kept, has a name of its own.
-        """
+        """Return the default path of a table, other than the run's own and those of `--at`."""
         if again:
             return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
         ending = f"_{self.name}" if self.name else ""

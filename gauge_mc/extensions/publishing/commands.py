@@ -33,10 +33,8 @@ from gauge_mc.extensions.publishing.record import LICENSE, UNKNOWN
 from gauge_mc.progress import Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.forecast import forecast as forecast_run
 from gauge_mc.run.settings import parse_time
-from gauge_mc.scans.forecast import forecast as forecast_scan
-from gauge_mc.scans.forecast import varied_couplings
+from gauge_mc.scans.forecast import forecast_run, forecast_scan, varied_couplings
 from gauge_mc.scans.grid import COUPLINGS, Point
 from gauge_mc.scans.request import ScanRequest
 

@@ -14,8 +14,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run.disk import rehearse
-from gauge_mc.run.forecast import forecast
+from gauge_mc.run.needs import rehearse
+from gauge_mc.scans.forecast import forecast_run
 from gauge_mc.stored.measure import MeasurementPlan, measure
 from gauge_mc.stored.measurement_table import Ensemble
 from tests.calls import call, make_run
@@ -163,11 +163,11 @@ def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monke
     hadrons = "mesons:1:quark=domain-wall;ls=4;m=0.5,baryons:1:quark=domain-wall;ls=4;m=0.5"
     values = {"lattice": "4x4x4x8", "group": "su2", "configs": 1, "backend": "cpu"}
     values |= {"thermalize": 0, "measure": hadrons, "output": str(tmp_path / "run")}
-    without = forecast({**values, "measure": "plaquette"}).device_bytes
-    beside = forecast(values).device_bytes - without
+    without = forecast_run({**values, "measure": "plaquette"}).device_bytes
+    beside = forecast_run(values).device_bytes - without
     assert beside > 20 * without
     with_free_memory(beside // 2, monkeypatch)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need .* let more --devices"):
         generate(**values, progress=False)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need "):
-        forecast(values)
+        forecast_run(values)
