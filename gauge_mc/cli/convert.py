@@ -55,6 +55,7 @@ class ConvertReport:
     {"threads": {"help": "Number of CPU threads, and of files at a time.", "default": "all"}},
     [option for kind in CONVERSIONS.values() for option in kind.options],
 )
+@o.described_by("gauge_mc.stored.conversions:convert_all")
 def convert(
     paths: Annotated[
         list[Path],
@@ -80,15 +81,8 @@ def convert(
             choices=REALS,
         ),
     ] = None,
-    verify: Annotated[
-        bool, o.option("Read what was written back, and compare the links.", flag="--verify")
-    ] = False,
-    project: Annotated[
-        bool,
-        o.option(
-            "Bring the links into the group, and say by how much they change.", flag="--project"
-        ),
-    ] = False,
+    verify: bool = False,
+    project: bool = False,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     json: o.Json = False,

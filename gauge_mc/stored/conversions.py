@@ -100,9 +100,9 @@ def convert_all(
         Precision of the links in the new files; by default that of each source, if the format
         supports it.
     verify : bool
-        Whether to read every new file back and compare its links; see `gauge_mc.convert`.
+        Read what was written back, and compare the links. See `gauge_mc.convert`.
     project : bool
-        Whether to bring the links into the group; see `gauge_mc.convert`.
+        Bring the links into the group, and say by how much they change. See `gauge_mc.convert`.
     threads : int, optional
         Number of CPU threads; by default all. As many files are converted at a time.
     progress : bool
