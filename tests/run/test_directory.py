@@ -184,7 +184,7 @@ def test_directories_without_a_run(tmp_path):
     assert run.checkpoint.exists()
 
 
-def test_newest_run(tmp_path, monkeypatch):
+def test_newest_run_beside_links_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="There are no runs and no scans in runs; name one"):
         newest("run", "scan")
@@ -193,6 +193,8 @@ def test_newest_run(tmp_path, monkeypatch):
         run.path.mkdir(parents=True)
         run.write(Parameters(), [])
         os.utime(run.toml, (time.time() - age,) * 2)
+    for link in ("runs/b/gone", "runs/two"):
+        Path(link).symlink_to("nowhere")
     assert newest("run") == Path("runs/b")
 
 

@@ -17,7 +17,6 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run.needs import rehearse
 from gauge_mc.scans.forecast import forecast_run
 from gauge_mc.stored.measure import MeasurementPlan, measure
-from gauge_mc.stored.measurement_table import Ensemble
 from tests.calls import call, make_run
 from tests.conftest import GPU
 from tests.domain.conftest import open_group
@@ -124,10 +123,9 @@ def with_free_memory(nbytes, monkeypatch):
 def test_too_little_memory_is_refused_before_the_start(run, monkeypatch):
     options = {"quark": WALLS, "backend": "cpu", **ROUGH}
     plan = MeasurementPlan("residual-mass", {"quark": WALLS, **ROUGH}, place=Place(backend="cpu"))
-    needed = plan.memory([run]).device_bytes
-    with_free_memory(needed - 1, monkeypatch)
+    with_free_memory(plan.memory([run]).device_bytes - 1, monkeypatch)
     with monkeypatch.context() as context:
-        context.setattr(Ensemble, "load", None)  # nothing is read
+        context.setattr("gauge_mc.stored.measurement_table.Ensemble.load", None)  # nothing is read
         with pytest.raises(NoMemoryError, match=r"^residual-mass needs .* of memory on .*split\.$"):
             measure(run, "residual-mass", progress=False, **options)
     with_free_memory(2**34, monkeypatch)
