@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from gauge_mc.quantities.flow.observable import flow
     from gauge_mc.reports.page import report
     from gauge_mc.run.chain import Chain
-    from gauge_mc.run.conversions import convert_all
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
-    from gauge_mc.run.measure import measure
     from gauge_mc.run.parameters import Parameters
-    from gauge_mc.run.regenerate import regenerate
-    from gauge_mc.run.thinning import thin
     from gauge_mc.run.view import open_run
     from gauge_mc.scans.carry_out import scan
+    from gauge_mc.stored.conversions import convert_all
+    from gauge_mc.stored.measure import measure
+    from gauge_mc.stored.regenerate import regenerate
+    from gauge_mc.stored.thinning import thin
     from gauge_mc.updates.heatbath import heatbath, overrelax
 
 try:
@@ -53,7 +53,7 @@ _HOMES = {
     "action_density": "fields.sums",
     "bench": "benchmarks.plan",
     "convert": "run.convert",
-    "convert_all": "run.conversions",
+    "convert_all": "stored.conversions",
     "determine": "determinations",
     "export": "exports",
     "fit": "fits",
@@ -62,17 +62,17 @@ _HOMES = {
     "generate_chains": "run.generate",
     "heatbath": "updates.heatbath",
     "info": "inspection.contents",
-    "measure": "run.measure",
+    "measure": "stored.measure",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
     "open_run": "run.view",
     "overrelax": "updates.heatbath",
     "plot": "plots.drawing",
-    "regenerate": "run.regenerate",
+    "regenerate": "stored.regenerate",
     "report": "reports.page",
     "scan": "scans.carry_out",
     "status": "inspection.status",
-    "thin": "run.thinning",
+    "thin": "stored.thinning",
     "verify": "inspection.verify",
 }
 

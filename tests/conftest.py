@@ -23,7 +23,7 @@ from gauge_mc.devices.cache import cache_folder
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
-from gauge_mc.run import forecast
+from gauge_mc.run import needs
 from tests import emulator
 from tests.budget import Budget, Meter
 from tests.covers import beyond_pairs, beyond_values
@@ -411,10 +411,10 @@ def root() -> Path:
 @pytest.fixture(autouse=True, scope="session")
 def _short_trials():
     """Let forecasts try updates for a shorter time than users have."""
-    usual = forecast.TEST_SECONDS
-    forecast.TEST_SECONDS = 0.02
+    usual = needs.TEST_SECONDS
+    needs.TEST_SECONDS = 0.02
     yield
-    forecast.TEST_SECONDS = usual
+    needs.TEST_SECONDS = usual
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What differs from main, and which tests test it."""
 
-
 import pytest
 
 from gauge_mc.devices.kernels import Kernel

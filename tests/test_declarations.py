@@ -22,8 +22,8 @@ from gauge_mc.observables import Observable, check_observable
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
 from gauge_mc.run.generate import generate
-from gauge_mc.run.measure import measure
 from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.stored.measure import measure
 from gauge_mc.updates.terms import ACTION_TERMS
 from tests.calls import make_run
 from tests.children import run

@@ -46,7 +46,7 @@ class ConvertReport:
 
 @prints(
     ConvertReport,
-    "gauge_mc.run.conversions:Conversions",
+    "gauge_mc.stored.conversions:Conversions",
     *(name for kind in CONVERSIONS.values() for name in kind.results),
 )
 @o.listed("Formats", [(name, x.summary) for name, x in FORMATS.items()])
@@ -55,6 +55,7 @@ class ConvertReport:
     {"threads": {"help": "Number of CPU threads, and of files at a time.", "default": "all"}},
     [option for kind in CONVERSIONS.values() for option in kind.options],
 )
+@o.described_by("gauge_mc.stored.conversions:convert_all")
 def convert(
     paths: Annotated[
         list[Path],
@@ -80,15 +81,8 @@ def convert(
             choices=REALS,
         ),
     ] = None,
-    verify: Annotated[
-        bool, o.option("Read what was written back, and compare the links.", flag="--verify")
-    ] = False,
-    project: Annotated[
-        bool,
-        o.option(
-            "Bring the links into the group, and say by how much they change.", flag="--project"
-        ),
-    ] = False,
+    verify: bool = False,
+    project: bool = False,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     json: o.Json = False,
@@ -164,12 +158,11 @@ def _convert_all(
     keywords: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from gauge_mc.run.conversions import Conversions, convert_all
-    from gauge_mc.run.measure import shortest
-    from gauge_mc.scans.scan import runs_of
+    from gauge_mc.stored.conversions import Conversions, convert_all
+    from gauge_mc.stored.measure import shortest
 
     with alone_on_stdout(as_json):
-        conversions = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **keywords))
+        conversions = Conversions.of(convert_all(paths, folder, to, precision, **keywords))
     if as_json:
         print_document("convert", conversions)
     elif keywords["progress"]:

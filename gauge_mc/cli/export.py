@@ -48,7 +48,7 @@ def export(
     gauge-mc export RUN tables.parquet --table plaquette
     gauge-mc export SCAN tables.pobs.xml.gz
     """
-    from gauge_mc.scans.scan import runs_of
+    from gauge_mc.stored import runs_of
 
     runs = runs_of([run])
     tables = write(run if runs == [run] else runs, out, table)

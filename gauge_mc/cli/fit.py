@@ -21,6 +21,7 @@ from gauge_mc.quoting import counted
     lambda name: [OptionGroup(name, FITS[name].options, f"Options of {name}")],
     FITS.check,
 )
+@o.described_by("gauge_mc.fits.__init__:fit", output="FILE", lattice="XxYxZxT")
 def fit(
     what: Annotated[str, o.argument("One of the fits below.", metavar="FIT", choices=FITS)],
     run: Annotated[
@@ -32,23 +33,9 @@ def fit(
             metavar="RUN|TABLE|SCAN",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        o.option(
-            "File of the result.",
-            "FIT.json in the folder of the table or of the chains; FIT_LEVEL.json if it has "
-            "several levels, FIT_chains.json in the first of several chains without a folder",
-            metavar="FILE",
-        ),
-    ] = None,
+    output: Path | None = None,
     separate: Annotated[bool, o.option("Do not join chains of one ensemble.")] = False,
-    lattice: Annotated[
-        str | None,
-        o.option(
-            "Extents of the lattice, for series of other programs that do not state them.",
-            metavar="XxYxZxT",
-        ),
-    ] = None,
+    lattice: str | None = None,
     keep: Annotated[bool, o.option("Keep the given options with the runs.")] = False,
     all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
     json: o.Json = False,
@@ -66,10 +53,9 @@ def fit(
     gauge-mc fit transition SCAN --output result.json
     """
     console = Console()
-    o.named_or_said(run, json, FITS[what].of_scans)
-    results = []
+    results, targets = [], o.named_or_said(run, json, FITS[what].of_scans)
     with alone_on_stdout(json):
-        for result, path in fit_all(what, run or [], options, output, separate, lattice, keep):
+        for result, path in fit_all(what, targets, options, output, separate, lattice, keep):
             results.append({"file": str(path), **result.document()})
             if not json:
                 further = result.further_report()

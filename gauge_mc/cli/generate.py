@@ -19,7 +19,7 @@ from gauge_mc.run.parameters import OF_SCANS, known_options
 @prints(
     "gauge_mc.run.averages:RunReport",
     "gauge_mc.run.averages:RunReports",
-    "gauge_mc.run.forecast:Forecast",
+    "gauge_mc.scans.forecast:Forecast",
 )
 @with_settings(name for name in known_options() if name not in OF_SCANS)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
@@ -69,10 +69,10 @@ def generate(
     if only_forecast and number is not None:
         raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:
-        from gauge_mc.run.forecast import forecast
+        from gauge_mc.scans.forecast import forecast_run
 
         with Console(stderr=True).status("trying an update and the measurements after it ..."):
-            needs = forecast(values)
+            needs = forecast_run(values)
         if needs:
             show_result("generate", needs, as_json, needs.table())
         if needs and needs.shortage:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
@@ -21,15 +20,9 @@ from gauge_mc.quoting import printable
     "gauge_mc.inspection.contents:ScanInfo",
     "gauge_mc.inspection.contents:FolderInfo",
 )
+@o.described_by("gauge_mc.inspection.contents:info", path="CONFIG|RUN|SCAN|FOLDER")
 def info(
-    path: Annotated[
-        Path | None,
-        o.argument(
-            "Configuration file, run, scan, or folder of them.",
-            o.NEWEST,
-            metavar="CONFIG|RUN|SCAN|FOLDER",
-        ),
-    ] = None,
+    path: Path | None = None,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     json: o.Json = False,

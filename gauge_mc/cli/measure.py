@@ -10,11 +10,14 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
-from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.configurations.reading import LinkKind
+from gauge_mc.console import Console
+from gauge_mc.devices.choice import AUTOMATIC, Place
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
 from gauge_mc.quoting import counted
 from gauge_mc.smearing import SMEARINGS, smear_option
 
@@ -33,9 +36,9 @@ def _owners(name: str) -> list[OptionGroup]:
 
 
 @prints(
-    "gauge_mc.run.measure:TableReport",
-    "gauge_mc.run.disk:MemoryForecast",
-    "gauge_mc.run.measure:TableReports",
+    "gauge_mc.stored.measure:TableReport",
+    "gauge_mc.run.needs:MemoryForecast",
+    "gauge_mc.stored.measure:TableReports",
 )
 @Subcommands(
     "Observables",
@@ -45,6 +48,14 @@ def _owners(name: str) -> list[OptionGroup]:
     OBSERVABLES.check,
 )
 @with_settings(("backend", "devices", "threads", "quiet"))
+@o.described_by(
+    "gauge_mc.stored.measure:measure",
+    output="FILE",
+    precision=REALS,
+    split=Option("split", bool, panel=o.EXECUTION),
+    at="UPDATES",
+    number="REGEX",
+)
 def measure(
     observable: Annotated[
         str, o.argument("One of the observables below.", metavar="OBSERVABLE", choices=OBSERVABLES)
@@ -53,42 +64,18 @@ def measure(
         list[Path] | None,
         o.argument("Runs, scans, folders, files.", o.NEWEST, metavar="RUN|SCAN|CONFIG"),
     ] = None,
-    output: Annotated[
-        Path | None,
-        o.option("Table to write.", "in the run, else here, after the folder", metavar="FILE"),
-    ] = None,
-    precision: Annotated[
-        str | None, o.option("Precision of the links in memory.", "as in the files", choices=REALS)
-    ] = None,
-    split: Annotated[
-        bool | None,
-        o.option(
-            "Let all devices share every configuration, instead of taking one each.",
-            flag="--split",
-            panel=o.EXECUTION,
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        o.option(
-            "After these updates, as in 1050,1100:2000:10; make what is not stored.",
-            metavar="UPDATES",
-        ),
-    ] = None,
+    output: Path | None = None,
+    precision: str | None = None,
+    split: bool = False,
+    at: str | None = None,
     every_config: Annotated[
         int, o.option("Every Nth stored configuration.", 1, "N", flag="--every --every-config")
     ] = 1,
     skip: Annotated[int, o.option("Stored ones after update or number N.", 0, "N")] = 0,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
-    number: Annotated[
-        str | None,
-        o.option("Pattern of file names; its first group is the number.", metavar="REGEX"),
-    ] = None,
-    again: Annotated[
-        bool,
-        o.option("Measure again what another version measured; keep the table.", flag="--again"),
-    ] = False,
+    number: str | None = None,
+    again: bool = False,
     dry_run: Annotated[
         bool,
         o.option(
@@ -115,9 +102,14 @@ def measure(
     gauge-mc measure plaquette CONFIG --output table.csv
     """
     from gauge_mc.fits.shared.few_configurations import caution_few
-    from gauge_mc.run.disk import refuse_shortage
-    from gauge_mc.run.measure import TableReport, TableReports, measurement_memory
-    from gauge_mc.scans.averages import ensembles_of, measure_all
+    from gauge_mc.run.needs import refuse_shortage
+    from gauge_mc.stored.measure import (
+        MeasurementPlan,
+        TableReport,
+        TableReports,
+        ensembles_of,
+        measure_all,
+    )
 
     if find_processes().size > 1:
         raise UsageError(
@@ -125,24 +117,21 @@ def measure(
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
     stated = {name: value for name, value in options.items() if value not in (None, [])}
-    place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
-    links = dict(precision=precision, lattice=lattice, group=group, number=number)
-    place |= {"split": bool(split), **links, **stated}
+    place, kind = Place(devices, backend or AUTOMATIC, threads), LinkKind(lattice, group)
+    settings = (precision, place, split, kind, number, at, every_config, skip, again)
+    plan = MeasurementPlan(observable, stated, *settings, Console(quiet=bool(quiet)))
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = o.named_or_said(run, json)
     if dry_run:
-        ensembles = ensembles_of(run, output)
-        needs = [measurement_memory(e, observable, **place) for e in ensembles]
+        needs = map(plan.memory, ensembles_of(run, output))
         memory = max(needs, key=lambda need: need.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)
         return
     results, failures = [], []
     with alone_on_stdout(json):
-        place |= {"output": output, "at": at, "again": again, "progress": not quiet}
-        place |= {"every_config": every_config, "skip": skip}
-        for path, folder, table in measure_all(run, observable, **place):
+        for path, folder, table in measure_all(plan, run, output):
             if isinstance(table, GaugeError):
                 failures.append(str(table) if str(path) in str(table) else f"{path}: {table}")
                 if not any(f.endswith(str(table)) for f in failures[:-1]):

@@ -6,16 +6,14 @@ of Python has the options of its docstring.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 from typer.models import ArgumentInfo
@@ -27,7 +25,7 @@ from gauge_mc.cli.help import choosing, with_default
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option, flag_of
-from gauge_mc.registry import in_words
+from gauge_mc.registry import HERE, in_words
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
@@ -135,9 +133,7 @@ def with_settings(
         replaced = [declared.get(x.name, x.replace(kind=x.KEYWORD_ONLY)) for x in parameters]
         added = [x for name, x in declared.items() if name not in named]
         last = max([place + 1 for place, x in enumerate(replaced) if _is_first(x)], default=0)
-        extended = signature.replace(parameters=[*replaced[:last], *added, *replaced[last:]])
-        function.__signature__ = extended  # type: ignore[attr-defined]
-        function.__annotations__ = {name: p.annotation for name, p in extended.parameters.items()}
+        _sign(function, signature.replace(parameters=[*replaced[:last], *added, *replaced[last:]]))
         return function
 
     return decorate
@@ -160,7 +156,7 @@ PATHS = "path or sequence of paths"
 KINDS: dict[str, Any] = {"path": Path, PATHS: list[Path], "int": int, "bool": bool}
 """Types of values by the words for them in a docstring; others are text."""
 
-ENTRY = re.compile(r"^([\w, ]+)(?: : (.*))?\n((?: .*\n?)+)", re.M)
+ENTRY = re.compile(r"^\*?(\w+|[\w, ]+(?=\n))(?: : (.*))?\n((?: .*\n?)+)", re.M)
 """Names, type and description of parameters in a docstring; settings of runs have no type there."""
 
 Detail = str | Iterable[str] | Option
@@ -171,9 +167,9 @@ def named_or_said(
     named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
 ) -> list[Path]:
     """Return the paths that were named, or else the newest, which a line names."""
-    from gauge_mc.scans.scan import named_or_newest, newest_scan
+    from gauge_mc.stored import named_or_newest
 
-    paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
+    paths = named_or_newest(named, of_scans)
     if not named:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
     return paths
@@ -187,7 +183,7 @@ def is_function(
     What it decorates yields the lines that show the result, given that and the options that it
     names. After a summary, its docstring has the examples.
     """
-    text, section, *_ = re.split(r"\n\n\w+\n-+\n", _docstring(place))
+    text, section = _docstring(place)
     first, *_ = parameters = [*_parameters(section, details)]
 
     def decorate(show: Callable[..., Iterator[str]]) -> Callable[..., None]:
@@ -204,21 +200,43 @@ def is_function(
             hidden = quiet and not values.get("dry_run")
             show_result(show.__name__, result, json, *(() if hidden else show(result, **shown)))
 
-        carry_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        carry_out.__annotations__ = {x.name: x.annotation for x in parameters}
+        _sign(carry_out, inspect.Signature(parameters))
         carry_out.__doc__ = _as_typed(text) + (inspect.getdoc(show) or "").partition(".")[2]
         return carry_out
 
     return decorate
 
 
-def _docstring(place: str) -> str:
-    """Return the docstring of a function without an import of its module."""
+def described_by(place: str, **details: Detail) -> Callable[[Function], Function]:
+    """Describe parameters that have only a type as a docstring does; this is a decorator."""
+    described = {x.name: x for x in _parameters(_docstring(place)[1], details)}
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function, eval_str=True)
+        parameters = dict(signature.parameters)
+        for name, x in parameters.items():
+            if name in described and get_origin(x.annotation) is not Annotated:
+                declaration = get_args(described[name].annotation)[1]
+                parameters[name] = x.replace(annotation=Annotated[x.annotation, declaration])
+        _sign(function, signature.replace(parameters=[*parameters.values()]))
+        return function
+
+    return decorate
+
+
+def _sign(function: Callable[..., Any], signature: inspect.Signature) -> None:
+    """Let a command have a signature, of which Typer reads both forms."""
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__annotations__ = {name: x.annotation for name, x in signature.parameters.items()}
+
+
+def _docstring(place: str) -> tuple[str, str]:
+    """Return text and parameters of a function's docstring without an import of its module."""
     module, _, name = place.partition(":")
-    spec = find_spec(module)
-    source = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
-    functions = (x for x in ast.parse(source).body if isinstance(x, ast.FunctionDef))
-    return next(ast.get_docstring(x) or "" for x in functions if x.name == name)
+    source = HERE.parent.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
+    docstring = re.findall(rf'^def {name}\(.*?"""(.*?)"""', source, re.M | re.S)[0]
+    text, section, *_ = re.split(r"\n\n\w+\n-+\n", inspect.cleandoc(docstring))
+    return text, section
 
 
 def _parameters(section: str, details: Mapping[str, Detail]) -> Iterator[inspect.Parameter]:
@@ -240,7 +258,7 @@ def _parameters(section: str, details: Mapping[str, Detail]) -> Iterator[inspect
             detail = Option(name, kind, **more)
         option = replace(detail, help=f"{text}.", default=usual)
         entry, accepted = setting(option), kind if needed else kind | None
-        if section.startswith(name):
+        if section.lstrip("*").startswith(name):
             described = argument(option.help, usual, option.metavar or name.upper())
             entry = entry.replace(annotation=Annotated[accepted, described])
         elif option.instead:

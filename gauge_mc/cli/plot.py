@@ -53,6 +53,7 @@ class PlotReport:
     lambda name: None,  # `find_plot` checks it, when the tables of the runs are known
     lambda name: not name.endswith(AGAINST_BETA),
 )
+@o.described_by("gauge_mc.plots.drawing:plot", size="WxH")
 def plot(
     what: Annotated[
         str,
@@ -75,10 +76,7 @@ def plot(
             metavar="FILE",
         ),
     ] = None,
-    size: Annotated[
-        str | None,
-        o.option("Width and height of the figure in inches.", "as suits the plot", metavar="WxH"),
-    ] = None,
+    size: str | None = None,
     dpi: Annotated[int | None, o.option("Pixels per inch of a PNG file.", STYLE_DPI)] = None,
     json: o.Json = False,
     **options: Any,

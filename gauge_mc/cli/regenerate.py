@@ -11,8 +11,8 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.quoting import counted
 
 
-@prints("gauge_mc.run.regenerate:RegenerationReport")
-@is_function("gauge_mc.run.regenerate:regenerate", at="UPDATES", output="FOLDER", format=FORMATS)
+@prints("gauge_mc.stored.regenerate:RegenerationReport")
+@is_function("gauge_mc.stored.regenerate:regenerate", at="UPDATES", output="FOLDER", format=FORMATS)
 def regenerate(out: Any, dry_run: bool) -> Iterator[str]:
     """Yield what was made, or would be made.
 

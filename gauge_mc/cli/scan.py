@@ -169,7 +169,7 @@ def scan(
         say(words, error=json)
     if dry_run and not submit:
         with alone_on_stdout(json):
-            needs = forecast.forecast(request, per_device)
+            needs = forecast.forecast_scan(request, per_device)
         show_result("scan", needs, json, needs.table())
         if needs.refusals:
             raise typer.Exit(1)

@@ -12,10 +12,9 @@ from gauge_mc.cli.document import print_document, prints
 from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
-from gauge_mc.run.directory import Run, chains_of
+from gauge_mc.run.directory import Run, chains_of, newest
 from gauge_mc.run.log import LOG
-from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan, is_scan
 
 
 def one_named_or_newest(path: Path | None) -> Path:
@@ -25,14 +24,14 @@ def one_named_or_newest(path: Path | None) -> Path:
     """
     if path:
         return path
-    newest = newest_run_or_scan()
-    chains = chains_of(newest)
+    latest = newest("run", "scan")
+    chains = chains_of(latest)
     if len(chains) > 1:
-        sibling = next(chain for chain in chains if chain != newest)
+        sibling = next(chain for chain in chains if chain != latest)
         say(
-            f"{newest} is one of {len(chains)} chains; name another, such as {sibling}.", error=True
+            f"{latest} is one of {len(chains)} chains; name another, such as {sibling}.", error=True
         )
-    return newest
+    return latest
 
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")
@@ -67,7 +66,7 @@ def status(
         TAU_EXP.checked(tau_exp)
     or_newest = one_named_or_newest(path)
     report: RunStatus | ScanStatus
-    if Scan(or_newest, Parameters()).exists():
+    if is_scan(or_newest):
         if tau_exp is not None:
             raise UsageError(
                 f"{TAU_EXP.flag} is for the averages of a run; name a run of {or_newest}."

@@ -9,8 +9,8 @@ from gauge_mc.cli.document import prints
 from gauge_mc.cli.options import after, is_function
 
 
-@prints("gauge_mc.run.thinning:ThinningReport")
-@is_function("gauge_mc.run.thinning:thin", keep="N")
+@prints("gauge_mc.stored.thinning:ThinningReport")
+@is_function("gauge_mc.stored.thinning:thin", keep="N")
 def thin(out: Any, dry_run: bool) -> Iterator[str]:
     """Yield what was removed, or would be removed.
 

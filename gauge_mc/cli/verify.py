@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
@@ -40,32 +39,18 @@ class VerifyReport:
 
 
 @prints(VerifyReport)
+@o.described_by(
+    "gauge_mc.inspection.verify:verify",
+    paths="RUN|SCAN|FOLDER|CONFIG|TABLE",
+    regenerate="N",
+    time_limit="HH:MM:SS",
+)
 def verify(
-    paths: Annotated[
-        list[Path] | None,
-        o.argument(
-            "Runs, scans, publications, configurations, folders of them, or tables.",
-            o.NEWEST,
-            metavar="RUN|SCAN|FOLDER|CONFIG|TABLE",
-        ),
-    ] = None,
-    regenerate: Annotated[
-        int,
-        o.option(
-            "Make this many configurations of a publication again, at random, and compare them.",
-            metavar="N",
-        ),
-    ] = 0,
+    paths: list[Path] | None = None,
+    regenerate: int = 0,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
-    time_limit: Annotated[
-        str | None,
-        o.option(
-            "Time that making them may take; if it would take longer, they are not made.",
-            "24:00:00",
-            metavar="HH:MM:SS",
-        ),
-    ] = None,
+    time_limit: str | None = None,
     json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.

@@ -45,8 +45,8 @@ from gauge_mc.run.thermalisation import (
     sentences_of,
     series_cautions,
 )
-from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import checks_types, with_options
+from gauge_mc.stored import named_or_newest, runs_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -344,11 +344,13 @@ def fit(
         another program, or a folder of chains of one ensemble; a scan for fits of scans; or several
         of these that are fitted together. By default the newest one in ``runs/``.
     output : path, optional
-        File of the result; by default it is in the folder of the table or of the chains.
+        File of the result; by default FIT.json in the folder of the table or of the chains;
+        FIT_LEVEL.json if it has several levels, FIT_chains.json in the first of several chains
+        without a folder.
     separate : bool
         Whether chains of one ensemble are not joined.
     lattice : str, optional
-        Extents of the lattice, for a series of another program that does not state them.
+        Extents of the lattice, for series of other programs that do not state them.
     keep : bool
         Whether to keep the options with the run, for later fits, plots and reports.
     **options : object
@@ -455,7 +457,7 @@ def ensembles_of(
     if fit.of_several and len(targets) > 1:
         return [FittedEnsemble([*targets], Path())]
     if fit.of_scans:
-        return [FittedEnsemble([target]) for target in targets or [newest_scan().path]]
+        return [FittedEnsemble([target]) for target in named_or_newest(targets, True)]
     every = [(target, _runs_in(fit, target)) for target in named_or_newest(targets)]
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()

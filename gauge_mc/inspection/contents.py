@@ -15,16 +15,16 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.formats import ConfigurationFolder
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import Run, SessionRecord, run_of
-from gauge_mc.run.measurement_table import number_in_name, rows_of_others
-from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import removed_from
+from gauge_mc.run.directory import Run, SessionRecord, newest
 from gauge_mc.scans.carry_out import MemberState, member_states
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
-from gauge_mc.scans.scan import Scan, newest_run_or_scan, runs_in
+from gauge_mc.scans.scan import Scan, is_scan
 from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import STATED, Header
+from gauge_mc.stored import configurations_of, run_of, runs_in
+from gauge_mc.stored.measurement_table import number_in_name, rows_of_others
+from gauge_mc.stored.thinning import removed_from
 
 InfoPart = dict[str, Any]
 """Contents by name; a group of them is a nested dictionary or a list of dictionaries."""
@@ -104,7 +104,8 @@ def info(
     Parameters
     ----------
     path : path, optional
-        Configuration file, run, scan or folder; by default the newest run or scan in ``runs/``.
+        Configuration file, run, scan, or folder of them; by default running or last generated in
+        ``runs/``.
     lattice, group : str, optional
         Extents and group of links of which a configuration file itself says nothing; see
         `open_configuration`.
@@ -122,7 +123,7 @@ def info(
     GaugeError
         If a file is damaged.
     """
-    place = newest_run_or_scan() if path is None else Path(path)
+    place = newest("run", "scan") if path is None else Path(path)
     kind = LinkKind(lattice, group)
     if not place.is_dir():
         fields = {name: x for part in configuration_info(place, kind) for name, x in part.items()}
@@ -135,10 +136,10 @@ def _of_directory(
     path: Path, kind: LinkKind
 ) -> tuple[RunInfo | ScanInfo | FolderInfo, Sequence[Path]]:
     """Return the contents of a directory, and the configurations of one that is no run."""
-    if Scan(path, Parameters()).exists():
+    if is_scan(path):
         kind.refuse(str(path))
         return _of_scan(Scan.read(path)), []
-    run, runs = Run(run_of(path)), [str(run) for run in runs_in(path)]
+    run, runs = Run(run_of(path)), [*map(str, runs_in(path))]
     folder = None if run.exists() else ConfigurationFolder.of(path)
     if runs or not folder or not folder.files:
         kind.refuse(str(path))
@@ -164,10 +165,9 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     elif isinstance(contents, RunInfo):
         part |= {"sessions": [dataclasses.asdict(session) for session in contents.sessions]}
     yield part
-    if isinstance(contents, RunInfo) and contents.configurations:
-        configs = Run(run_of(path)).unambiguous_configs()
-        yield from configuration_info(configs[max(configs)], kind)
-    elif files:
+    if isinstance(contents, RunInfo):
+        files = configurations_of(path).files
+    if files:
         yield from configuration_info(max(files, key=number_in_name), kind)
 
 

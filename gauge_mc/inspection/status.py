@@ -15,18 +15,18 @@ from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, newest
 from gauge_mc.run.display import describe, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
-from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.batch_systems import last_array
 from gauge_mc.scans.carry_out import MemberState, member_states, share_done
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan, is_scan
 from gauge_mc.signatures import checks_types
+from gauge_mc.stored.thinning import removed_from
 
 
 class Status(ABC):
@@ -133,8 +133,8 @@ def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus
     GaugeError
         If files of the run are damaged.
     """
-    place = newest_run_or_scan() if path is None else Path(path)
-    if Scan(place, Parameters()).exists():
+    place = newest("run", "scan") if path is None else Path(path)
+    if is_scan(place):
         return scan_status(Scan.read(place))
     return run_status(Run(place), averages=True)
 

@@ -34,18 +34,19 @@ from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
-from gauge_mc.run.directory import Run, ambiguous, missing_run, run_of
+from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.measurement_table import rows_of_others
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.state import saved_updates
-from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.grid import numbers_in, value_at
-from gauge_mc.scans.scan import Scan, named_or_newest, runs_in
+from gauge_mc.scans.scan import Scan, is_scan
 from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block
+from gauge_mc.stored import named_or_newest, runs_of
+from gauge_mc.stored.measurement_table import rows_of_others
+from gauge_mc.stored.thinning import RemovedConfigurations, read_rules
 
 CheckProgress = Callable[[float], object]
 """Function that is called during a check, with the fraction of it done since the last call."""
@@ -139,18 +140,19 @@ def verify(
     Parameters
     ----------
     *paths : path
-        Runs, scans, folders of them or of configurations, configurations or tables; by default the
-        newest run or scan in ``runs/``.
+        Runs, scans, publications, configurations, folders of them, or tables; by default running
+        or last generated in ``runs/``.
     advance : callable
         See `CheckProgress`.
     regenerate : int
-        Number of configurations of a publication to make again; see `gauge_mc.publish`.
+        Make this many configurations of a publication again, at random, and compare them. See
+        `gauge_mc.publish`.
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
     time_limit : str, optional
-        Time ``HH:MM:SS`` that making them may take, as far as the first updates tell; by default a
-        day. If it takes longer, they are not made.
+        Time that making them may take; if it would take longer, they are not made; by default
+        24:00:00. The first updates tell how long it would take.
 
     Returns
     -------
@@ -218,17 +220,13 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
         raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir() and not _is_table(path):
         return [_configuration_check(path, kind)]
-    is_scan, runs = Scan(path, Parameters()).exists(), runs_in(path) or [run_of(path)]
-    if path.is_dir() and not is_scan and not Run(runs[0]).exists():
+    runs = [] if is_scan(path) else runs_of([path])
+    if path.is_dir() and runs and not Run(runs[0]).exists():
         return _folder_checks(path, kind)
     kind.refuse(str(path))
     if not path.is_dir():
         return [_table_check(path)]
-    return (
-        _scan_checks(path)
-        if is_scan
-        else [check for run in runs for check in _run_checks(Run(run))]
-    )
+    return [check for run in runs for check in _run_checks(Run(run))] or _scan_checks(path)
 
 
 def _configuration_check(path: Path, kind: LinkKind) -> Check:
@@ -281,11 +279,11 @@ def _is_table(path: Path) -> bool:
 
 def _table_check(path: Path) -> Check:
     """Return the check of one table, with what the run or the scan in its directory says."""
-    run, scan = Run(path.parent), Scan(path.parent, Parameters())
+    run = Run(path.parent)
     if run.exists():
         return Check(path, partial(_table, path, _known_parameters(run), saved_updates(run)))
-    if scan.exists() and path == scan.table:
-        return Check(path, partial(_scan_table, _known_scan(scan.path)))
+    if is_scan(path.parent) and path == (scan := _known_scan(path.parent)).table:
+        return Check(path, partial(_scan_table, scan))
     return Check(path, partial(_single_table, path), named=True)
 
 

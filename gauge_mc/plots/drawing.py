@@ -19,9 +19,8 @@ from gauge_mc.plots.figures import files
 from gauge_mc.plots.runs import TableKind, noted_cautions, table_kinds
 from gauge_mc.registry import nearest
 from gauge_mc.run import thermalisation
-from gauge_mc.run.directory import missing_run
-from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import checks_types, with_options
+from gauge_mc.stored import folders, named_or_newest, runs_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,8 +182,5 @@ def _plot_of_table(name: str, kind: TableKind) -> Plot:
 def runs_to_draw(name: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Return the directories that a plot is asked for, and those that it draws."""
     of_scans = name in PLOTS and PLOTS[name].of_scans
-    paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
-    for path in paths:
-        if not path.is_dir():
-            raise missing_run(path)
+    paths = folders(named_or_newest(named, of_scans))
     return paths, paths if of_scans else runs_of(paths)

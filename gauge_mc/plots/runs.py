@@ -24,9 +24,10 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
 from gauge_mc.plots import Plot
 from gauge_mc.plots.figures.pictures import Picture, named_apart, physics_label, typeset
-from gauge_mc.run.directory import Run, is_of_no_run, missing_run
-from gauge_mc.run.regenerate import how_to_measure
+from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.thermalisation import Caution
+from gauge_mc.stored import is_of_no_run
+from gauge_mc.stored.regenerate import how_to_measure
 
 
 def labels_of(runs: Sequence[Path]) -> list[str]:

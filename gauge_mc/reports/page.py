@@ -31,7 +31,7 @@ from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
 from gauge_mc.reports.markup import Markup, element, joined, text
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import Run, SessionRecord, missing_run
+from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import (
@@ -42,8 +42,9 @@ from gauge_mc.run.thermalisation import (
     declared_columns,
     found_thermalisation,
 )
-from gauge_mc.scans.scan import Scan, named_or_newest, runs_of
+from gauge_mc.scans.scan import is_scan
 from gauge_mc.signatures import checks_types
+from gauge_mc.stored import folders, named_or_newest, runs_of
 
 MOST_RUNS = 12
 """Number of runs that a page shows."""
@@ -174,12 +175,9 @@ class Subject:
     """Names of the plots that the page shows already."""
 
     @classmethod
-    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip | None) -> Subject:
+    def of(cls, paths: list[Path], folder: Path, skip: Skip | None) -> Subject:
         """Return the runs and scans in directories."""
-        for path in paths:
-            if not path.is_dir():
-                raise missing_run(path)
-        every = runs_of(paths)
+        every = runs_of(folders(paths))
         shown = every[:MOST_RUNS]
         skips = [kept_skip([path], AUTO) if skip is None else skip for path in shown]
         together = kept_skip(shown, AUTO) if skip is None else skip
@@ -187,7 +185,7 @@ class Subject:
             ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), each)
             for path, label, each in zip(shown, labels_of(shown), skips, strict=True)
         ]
-        scans = [path for path in paths if Scan(path, Parameters()).exists()]
+        scans = [*filter(is_scan, paths)]
         return cls(paths, runs, scans, len(every) - len(shown), folder, together)
 
     @cached_property

@@ -316,11 +316,6 @@ def ambiguous(number: int, first: Path, second: Path) -> errors.DamagedError:
     )
 
 
-def is_of_no_run(folder: Path) -> bool:
-    """Return whether a folder contains neither a run nor tables, as they are copied from runs."""
-    return not Run(folder).exists() and not any(folder.glob("*.csv"))
-
-
 def missing_run(path: Path) -> errors.MissingFileError:
     """Return the error for a path that is not a run directory, with what is there instead."""
     inside = sorted(path.glob("*/run.toml")) if path.is_dir() else []
@@ -341,18 +336,13 @@ def missing_run(path: Path) -> errors.MissingFileError:
     return errors.MissingFileError(f"There is no run {words}")
 
 
-def run_of(folder: Path) -> Path:
-    """Return the run whose ``configs`` a folder is, or else the folder itself."""
-    above = folder.parent if folder.name else folder.resolve().parent
-    return above if folder.resolve().name == "configs" and Run(above).exists() else folder
-
-
-def newest_run(root: Path = RUNS) -> Run:
-    """Return the newest run in a folder; see `newness`."""
-    runs = [path.parent for path in root.glob("*/run.toml")]
-    if not runs:
-        raise errors.UsageError(f"There are no runs in {root}; name one.")
-    return Run(max(runs, key=newness))
+def newest(*kinds: str) -> Path:
+    """Return the newest folder in ``runs/`` of some kinds, ``run`` and ``scan``; see `newness`."""
+    folders = [path.parent for kind in kinds for path in RUNS.glob(f"*/{kind}.toml")]
+    if not folders:
+        names = " and no ".join(f"{kind}s" for kind in kinds)
+        raise errors.UsageError(f"There are no {names} in {RUNS}; name one.")
+    return max(folders, key=newness)
 
 
 def newness(folder: Path) -> tuple[bool, float]:
@@ -395,16 +385,16 @@ def chains_of(folder: Path) -> list[Path]:
     return [path for _, path in sorted(chains)]
 
 
-def only_newest_run(root: Path = RUNS) -> Run:
-    """Return the newest run; see `newness`."""
-    newest = newest_run(root)
-    chains = chains_of(newest.path)
+def only_newest_run() -> Run:
+    """Return the newest run, which must not be one of several chains."""
+    folder = newest("run")
+    chains = chains_of(folder)
     if len(chains) > 1:
         raise errors.UsageError(
-            f"The newest run in {root} is one of {len(chains)} chains, {chains[0]} to "
+            f"The newest run in {RUNS} is one of {len(chains)} chains, {chains[0]} to "
             f"{chains[-1]}; name one."
         )
-    return newest
+    return Run(folder)
 
 
 def number_of_chain(folder: Path) -> tuple[str, int] | None:

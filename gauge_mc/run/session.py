@@ -24,10 +24,10 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.disk import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
+from gauge_mc.run.needs import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.open_run import OpenRun, RunTables
 from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.request import compile_kernels

@@ -18,7 +18,6 @@ from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.regenerate import updates_to_measure
 from gauge_mc.run.state import saved_updates, state_of
 from gauge_mc.run.thermalisation import found_thermalisation
 from gauge_mc.signatures import checks_types
@@ -81,6 +80,8 @@ class RunView:
         if name in tables:
             return tables[name]
         if observable in OBSERVABLES:
+            from gauge_mc.stored.regenerate import updates_to_measure
+
             at = updates_to_measure(Run(self.path))
             again = f", at='{at}'" if at else ""
             raise UnknownNameError(

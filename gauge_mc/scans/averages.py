@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,18 +15,15 @@ from gauge_mc.analysis.timeseries import (
     transient_end,
     with_error,
 )
-from gauge_mc.configurations.reading import LinkKind
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, StoppedError, UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
-from gauge_mc.run.measure import default_table, measure
-from gauge_mc.run.measurement_table import refuse_place
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, last_skipped
 from gauge_mc.scans.grid import Point, axes, differing, list_axes, number_of_point, value_at
-from gauge_mc.scans.scan import Member, Scan, named_or_newest, runs_of
+from gauge_mc.scans.scan import Member, Scan
 
 NUMBERS = ("", "_error", "_tau_int")
 """Suffixes of the columns of a quantity: its average, the error, and tau_int."""
@@ -297,59 +293,3 @@ def row_in_words(row: Mapping[str, Value]) -> dict[str, str]:
         for panel in panels()
         if panel.column in row
     }
-
-
-def ensembles_of(named: Sequence[Path] | None, output: Path | None = None) -> list[list[Path]]:
-    """Return what belongs together in measurements: each run by itself, and all files."""
-    paths = named_or_newest(named)
-    files = [path for path in paths if not path.is_dir()]
-    folders = runs_of([path for path in paths if path.is_dir()])
-    ensembles = [*([folder] for folder in folders), *([files] if files else [])]
-    if output and len(ensembles) > 1:
-        raise UsageError(
-            f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
-            "so that each has its own."
-        )
-    if output:
-        refuse_place(output)
-    return ensembles
-
-
-def measure_all(
-    named: Sequence[Path] | None,
-    observable: str,
-    *,
-    output: Path | None = None,
-    at: str | None = None,
-    lattice: str | None = None,
-    group: str | None = None,
-    number: str | None = None,
-    **options: Any,
-) -> Iterator[tuple[Path, Path | None, TableData | GaugeError]]:
-    """Measure on several ensembles, and yield the path of each table, its run, and the table.
-
-    The run is None for files of no run. An ensemble on which it fails is left, and the error is
-    yielded in place of the table. For parameters and errors see `gauge_mc.measure` and
-    `ensembles_of`.
-    """
-    ensembles = ensembles_of(named, output)
-    tables: dict[Path, Path] = {}
-    for paths in ensembles:
-        run = paths[0] if paths[0].is_dir() else None
-        try:
-            kind = LinkKind(lattice, group)
-            path = output or default_table(paths, observable, at is not None, kind, number)
-            if (first := tables.setdefault(path, paths[0])) != paths[0]:
-                raise UsageError(
-                    f"{first} and {paths[0]} would both have the table {path}; measure on the "
-                    "second alone, with --output."
-                )
-            files: dict[str, Any] = {"lattice": lattice, "group": group, "number": number}
-            table = measure(paths, observable, output=path, at=at, **files, **options)
-            yield path, run, table
-        except StoppedError:
-            raise
-        except GaugeError as error:
-            if len(ensembles) == 1:
-                raise
-            yield paths[0], run, error

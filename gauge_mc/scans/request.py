@@ -16,7 +16,7 @@ from gauge_mc.quoting import counted
 from gauge_mc.registry import first_few
 from gauge_mc.run.cards import flat
 from gauge_mc.run.chain import check_start
-from gauge_mc.run.directory import RUNS, locked_or_removed
+from gauge_mc.run.directory import RUNS, locked_or_removed, newest
 from gauge_mc.run.functions import check_folders, observable_along
 from gauge_mc.run.lock import refuse_in_use
 from gauge_mc.run.parameters import Parameters
@@ -34,7 +34,7 @@ from gauge_mc.scans.grid import (
     parse_numbers,
 )
 from gauge_mc.scans.ladders import check_ladders
-from gauge_mc.scans.scan import Member, Scan, default_path, newest_scan
+from gauge_mc.scans.scan import Member, Scan, default_path, is_scan
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ScanRequest:
         execution = Execution.from_values(values)
         path = Path(execution.output) if execution.output else None
         if not path and BETA.name not in words and any(RUNS.glob("*/scan.toml")):
-            path = newest_scan().path
+            path = newest("scan")
         path = path or default_path(Parameters.from_values(shared), _numbers(words))
         chains: Any = values.get("chains")
         skip = check_options([SKIP], {SKIP.name: values.get(SKIP.name)}, "scans").get(SKIP.name, 0)
@@ -96,7 +96,7 @@ class ScanRequest:
         One list is a parameter of a scan without others. Those of an existing scan differ in
         numbers that may be axes alone.
         """
-        if not Scan(self.path, Parameters()).exists():
+        if not is_scan(self.path):
             several = {name: each for name, each in self.lists.items() if len(each) > 1}
             return Scan(self.path, Parameters.from_values(self.values)), several
         scan, values = Scan.read(self.path), dict(self.values)
@@ -121,7 +121,7 @@ class ScanRequest:
 
     def growth(self) -> str | None:
         """Return in a sentence how many runs the request adds to an existing scan, if any."""
-        if not Scan(self.path, Parameters()).exists():
+        if not is_scan(self.path):
             return None
         before = [member.name for member in Scan.read(self.path).members()]
         names = [member.name for member in self.scan().members() if member.name not in {*before}]
@@ -156,7 +156,7 @@ class ScanRequest:
     @contextmanager
     def locked(self, write: bool = True) -> Iterator[Scan]:
         """Hold the lock of the requested scan, which is written to disk by default."""
-        new = not self.scan().exists()
+        new = not is_scan(self.path)
         folders = self.scan().make()
         with closing(locked_or_removed(self.scan().lock, folders)) as lock:
             lock.record()

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -171,10 +170,6 @@ class Scan:
         text = json.dumps(dict(failures), indent=1, ensure_ascii=False)
         write_file(self.failed, f"{text}\n")
 
-    def exists(self) -> bool:
-        """Return whether the directory contains a scan.toml."""
-        return self.toml.is_file()
-
     def members(self) -> list[Member]:
         """Return the runs, in the order in which they were added."""
         result = []
@@ -290,7 +285,7 @@ class Scan:
     def read(cls, path: Path) -> Scan:
         """Read a scan from its scan.toml."""
         empty = cls(path, Parameters())
-        if not empty.exists():
+        if not is_scan(path):
             raise MissingFileError(f"There is no scan in {path}: it has no scan.toml.")
         try:
             values = parse_toml(read_text(empty.toml, MAX_CARD))
@@ -379,59 +374,6 @@ def _span(option: Option, values: Sequence[float]) -> str:
     return f"{option.tagged(min(values))}{several}"
 
 
-def newest_scan() -> Scan:
-    """Return the newest scan in ``runs/``; see `newness`."""
-    scans = [path.parent for path in directory.RUNS.glob("*/scan.toml")]
-    if not scans:
-        raise UsageError(f"There are no scans in {directory.RUNS}; name one.")
-    return Scan.read(max(scans, key=directory.newness))
-
-
-def newest_run_or_scan() -> Path:
-    """Return the directory of the newest run or scan in ``runs/``; see `newness`."""
-    folders = [
-        path.parent
-        for name in ("run.toml", "scan.toml")
-        for path in directory.RUNS.glob(f"*/{name}")
-    ]
-    if not folders:
-        raise UsageError(f"There are no runs and no scans in {directory.RUNS}; name one.")
-    return max(folders, key=directory.newness)
-
-
-def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
-    """Return the paths that were named, or else the newest run or scan.
-
-    If the newest run is one of several chains of an ensemble, all of them are returned.
-    """
-    return [*named] if named else directory.chains_of(newest_run_or_scan())
-
-
-def runs_of(paths: Sequence[Path]) -> list[Path]:
-    """Return run directories in place of folders: scans, folders of runs, ``configs`` of a run.
-
-    Other paths are returned as they are.
-    """
-    runs: list[Path] = []
-    for path in paths:
-        if Scan(path, Parameters()).exists():
-            begun = [member.run.path for member in Scan.read(path).members() if member.run.begun()]
-            if not begun:
-                raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
-            runs += begun
-        else:
-            runs += runs_in(path) or [directory.run_of(path)]
-    return runs
-
-
-def runs_in(folder: Path) -> list[Path]:
-    """Return the runs in a folder that is itself no run and has no tables, chain 2 before 10."""
-    if not folder.is_dir() or not directory.is_of_no_run(folder):
-        return []
-    return sorted((path.parent for path in folder.glob("*/run.toml")), key=_natural_order)
-
-
-def _natural_order(path: Path) -> list[str | int]:
-    """Return a key that sorts names by the numbers in them, such as chain 2 before chain 10."""
-    parts = re.split("([0-9]+)", path.name)
-    return [int(part) if part.isdecimal() else part for part in parts]
+def is_scan(folder: Path) -> bool:
+    """Return whether a folder is a scan."""
+    return (folder / "scan.toml").is_file()

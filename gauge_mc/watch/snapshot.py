@@ -26,7 +26,6 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
-from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
 from gauge_mc.run.thermalisation import (
     compared_starts,
@@ -35,7 +34,7 @@ from gauge_mc.run.thermalisation import (
     thermalisation_of,
 )
 from gauge_mc.scans.carry_out import MemberState, share_done
-from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.scans.scan import Member, Scan, is_scan
 
 POINTS = 400
 """Largest number of points of a history."""
@@ -184,7 +183,7 @@ class Watcher:
 
     def check_begun(self) -> None:
         """Refuse a path that is neither a run nor a scan, as one that is mistyped."""
-        if not Scan(self.path, Parameters()).exists() and not Run(self.path).exists():
+        if not is_scan(self.path) and not Run(self.path).exists():
             words = str(missing_run(self.path))
             raise UsageError(f"{words} To wait for one that begins there, add --wait.")
 
@@ -192,7 +191,7 @@ class Watcher:
         """Return a snapshot of this moment."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; name the directory of a run or a scan.")
-        if Scan(self.path, Parameters()).exists():
+        if is_scan(self.path):
             return self._of_scan(Scan.read(self.path))
         run = self._run(self.path)
         progress = run.state, run.done, run.links_per_s, run.remaining_seconds

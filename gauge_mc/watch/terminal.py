@@ -23,9 +23,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import energy_text, link_rate
 from gauge_mc.run.lock import is_locked
 from gauge_mc.run.log import END, SESSION, LogEntry, LogTail
-from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import is_scan
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot, Watcher
 
 EARLIER = 10
@@ -43,13 +42,13 @@ def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
 
     The logs of the runs of a scan are followed as well, and their lines begin with their names.
     """
-    is_scan = Scan(path, Parameters()).exists()
+    several = is_scan(path)
     logs: dict[Path, LogTail] = {}
     last: dict[Path, LogEntry] = {}
     while True:
-        at_work = _at_work(path, is_scan)  # before the logs are read, so that none is missed
+        at_work = _at_work(path, several)  # before the logs are read, so that none is missed
         lines: list[tuple[str, str]] = []
-        for folder in (path, *(sorted(path.glob("*/")) if is_scan else ())):
+        for folder in (path, *(sorted(path.glob("*/")) if several else ())):
             new: deque[LogEntry] = deque(maxlen=None if folder in logs else EARLIER)
             new.extend(logs.setdefault(folder, LogTail(folder)).new())
             name = "" if folder == path else f"{folder.name}: "

@@ -773,7 +773,7 @@ ELSEWHERE = {
         "for algorithms of other packages; it holds for all of this one"
     ),
     "{} asks for level {}, but": "tests/updates/test_run_monomials.py carries it out",
-    "{} --again": "for rows of another version; tests/run/test_row_versions.py carries it out",
+    "{} --again": "for rows of another version; tests/stored/test_row_versions.py carries it out",
 }
 """Messages that are carried out nowhere, and why."""
 

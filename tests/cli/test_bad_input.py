@@ -16,7 +16,6 @@ from gauge_mc.errors import UNCHECKED, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
-from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
 from tests.calls import call, make_run
@@ -236,13 +235,6 @@ def test_single_precision_resolves_the_fluctuations_of_the_links(group, most):
     field = Field.cold(Lattice(4, 4, 4, 4), group, "single", CpuDevice(1))
     with pytest.raises(UsageError, match="choose double precision, or beta of at most"):
         heatbath(field, most * 1.0001, Random.for_field(field, "philox", 1))
-
-
-def test_the_newest_run_is_found_beside_links_that_lead_nowhere(tmp_path):
-    run = make_run(tmp_path / "runs" / "one", lattice="4x4x4x4", configs=0)
-    (run / "gone").symlink_to("nowhere")
-    (tmp_path / "runs" / "two").symlink_to("nowhere")
-    assert newest_run(tmp_path / "runs") == Run(run)
 
 
 @pytest.mark.parametrize(

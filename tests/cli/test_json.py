@@ -23,7 +23,7 @@ from gauge_mc.errors import INTERRUPTED
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run.disk import MemoryForecast
+from gauge_mc.run.needs import MemoryForecast
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.scan import Scan

@@ -25,12 +25,12 @@ from gauge_mc.run.cards import read_card
 from gauge_mc.run.checkpoint import DIGEST_LINE
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.regenerate import StoredChain
 from gauge_mc.run.settings import Execution
-from gauge_mc.run.thinning import thin
 from gauge_mc.scans.batch_systems import last_array
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
+from gauge_mc.stored.regenerate import StoredChain
+from gauge_mc.stored.thinning import thin
 from gauge_mc.updates import sweep as plans
 from gauge_mc.watch.snapshot import Watcher
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
@@ -227,7 +227,7 @@ class RememberedPlan(LaunchBounds):
 
 CASES = {
     RunToml: ["run.directory.Run.read"],
-    Thinned: ["run.thinning.read_rules"],
+    Thinned: ["stored.thinning.read_rules"],
     Lock: ["run.lock.read_holder"],
     Log: ["run.log.LogEntry.read"],
     TableOfRun: [],

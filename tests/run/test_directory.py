@@ -22,7 +22,7 @@ from gauge_mc.files.atomic import replacing
 from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import ChainState
-from gauge_mc.run.directory import Run, SessionRecord, newest_run
+from gauge_mc.run.directory import Run, SessionRecord, newest
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call
 
@@ -184,15 +184,18 @@ def test_directories_without_a_run(tmp_path):
     assert run.checkpoint.exists()
 
 
-def test_newest_run(tmp_path):
-    with pytest.raises(UsageError, match="no runs"):
-        newest_run(tmp_path)
+def test_newest_run_beside_links_that_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="There are no runs and no scans in runs; name one"):
+        newest("run", "scan")
     for name, age in (("a", 100), ("b", 10), ("c", 1000)):
-        run = Run(tmp_path / name)
-        run.path.mkdir()
+        run = Run(Path("runs", name))
+        run.path.mkdir(parents=True)
         run.write(Parameters(), [])
         os.utime(run.toml, (time.time() - age,) * 2)
-    assert newest_run(tmp_path) == Run(tmp_path / "b")
+    for link in ("runs/b/gone", "runs/two"):
+        Path(link).symlink_to("nowhere")
+    assert newest("run") == Path("runs/b")
 
 
 def arrays():

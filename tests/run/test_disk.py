@@ -10,10 +10,10 @@ import pytest
 from gauge_mc import generate, generate_chains
 from gauge_mc.configurations import background
 from gauge_mc.errors import GaugeError
-from gauge_mc.run import disk
+from gauge_mc.run import needs
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.disk import DiskNeeds, file_sizes, shortage
+from gauge_mc.run.needs import DiskNeeds, file_sizes, shortage
 from gauge_mc.run.parameters import Parameters
 from tests.calls import TINY, call
 
@@ -37,7 +37,7 @@ def capacity(monkeypatch, tmp_path):
     """Return a function that sets the size of the disk on which the test works."""
 
     def be(count):
-        monkeypatch.setattr(disk, "free_disk", lambda path: count - used(tmp_path))
+        monkeypatch.setattr(needs, "free_disk", lambda path: count - used(tmp_path))
 
     return be
 
@@ -95,7 +95,7 @@ def test_chains_share_the_disk(tmp_path, capacity):
 
 
 def test_needs_are_added_for_every_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "free_disk", lambda path: 100)
+    monkeypatch.setattr(needs, "free_disk", lambda path: 100)
     parts = [(tmp_path / "a" / "b", 60), (tmp_path, 40)]
     assert shortage(parts) is None
     assert shortage([*parts, (tmp_path / "c", 1)]) == (tmp_path / "a" / "b", 101, 100)
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_a_checkpoint_of_what_was_done(tmp_path, capacity, ch
     begin(tmp_path / "whole")
     here, begun = tmp_path / "here", []
     # Too little for the sixth configuration, even if all others have been written in time.
-    room = chains * (5 * CONFIG + 3 * disk.SLACK) + CHECKPOINT + disk.SLACK
+    room = chains * (5 * CONFIG + 3 * needs.SLACK) + CHECKPOINT + needs.SLACK
 
     def free(path):
         begun.append(path)
@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_a_checkpoint_of_what_was_done(tmp_path, capacity, ch
 
     here.mkdir()
     said = r"left, and what comes next needs .*a checkpoint of what was done was written"
-    with mock.patch.object(disk, "free_disk", free), pytest.raises(GaugeError, match=said):
+    with mock.patch.object(needs, "free_disk", free), pytest.raises(GaugeError, match=said):
         begin(here)
     for name in names:
         run = Run(here / name)

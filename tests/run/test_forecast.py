@@ -9,8 +9,8 @@ import pytest
 from gauge_mc import generate
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.run.forecast import forecast
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.forecast import forecast_run
 from tests.calls import call
 
 pytestmark = [pytest.mark.slow, pytest.mark.kernels]
@@ -30,7 +30,7 @@ SMALL = {
 
 def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = forecast({**SMALL, "output": "run"})
+    found = forecast_run({**SMALL, "output": "run"})
     assert not list(tmp_path.iterdir())
     run = generate(**SMALL, output="run", progress=False)
     sizes = {path.stat().st_size for path in run.configs.values()}
@@ -43,7 +43,7 @@ def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
 
 
 def test_memory_and_time_are_those_of_this_machine(tmp_path):
-    found = forecast({**SMALL, "output": str(tmp_path / "deep" / "run")})
+    found = forecast_run({**SMALL, "output": str(tmp_path / "deep" / "run")})
     sites = Lattice.parse(SMALL["lattice"]).sites
     links, states = sites * 4 * 12 * 8, sites * 20 * 4
     assert links + states <= found.device_bytes < links + states + 2**20
@@ -61,7 +61,7 @@ def test_what_a_run_has_done_is_subtracted(tmp_path):
     path = str(tmp_path / "run")
     generate(**SMALL, output=path, progress=False, on_update=stop)
     before = {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
-    found = forecast({"output": path, "backend": "cpu"})
+    found = forecast_run({"output": path, "backend": "cpu"})
     assert (found.updates_left, found.configurations_left) == (8, 3)
     assert before == {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
 

@@ -11,7 +11,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate
 from gauge_mc.run.log import LOG, LogTail, RunLog
-from gauge_mc.run.measure import measure
+from gauge_mc.stored.measure import measure
 from tests.calls import TINY, call, make_run
 from tests.run.sessions import written
 

@@ -7,9 +7,9 @@ import pytest
 
 from gauge_mc.files.table import write_table
 from gauge_mc.run.directory import Run
-from gauge_mc.run.forecast import prospect
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.forecast import prospect
 from tests.analysis.synthetic_loops import autoregressive
 
 RHO = 9 / 11

@@ -13,9 +13,8 @@ import pytest
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.run.cards import read_card
-from gauge_mc.run.disk import file_sizes
-from gauge_mc.run.forecast import RunCosts
 from gauge_mc.run.log import LogTail
+from gauge_mc.run.needs import RunCosts, file_sizes
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution
 from gauge_mc.scans import batch_systems, forecast

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.run import forecast as of_runs
+from gauge_mc.run import needs
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans import forecast as module
-from gauge_mc.scans.forecast import forecast
+from gauge_mc.scans.forecast import forecast_scan
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from tests.calls import call_apart, make_run
@@ -24,7 +24,7 @@ LENGTH = {"thermalize": 2, "configs": 4, "separation": 3, "measure": "plaquette"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(of_runs, "TEST_SECONDS", 0.01)
+    monkeypatch.setattr(needs, "TEST_SECONDS", 0.01)
     return tmp_path
 
 
@@ -49,7 +49,7 @@ def state(folder):
 
 
 def test_a_new_scan(folder):
-    found = forecast(asked(beta="2.3,2.4", lattice="4x4x4x4,4x4x4x8", chains=3, **LENGTH), 2)
+    found = forecast_scan(asked(beta="2.3,2.4", lattice="4x4x4x4,4x4x4x8", chains=3, **LENGTH), 2)
     assert list(folder.iterdir()) == []
     assert (found.complete, found.processes, found.refusals) == (0, 2, [])
     assert [(one.beta, one.lattice, one.chains) for one in found.points] == [
@@ -72,7 +72,7 @@ def test_a_new_scan(folder):
 
 def test_the_disk_space_is_that_of_the_runs(begun, folder):
     before = state(folder)
-    found = forecast(asked())
+    found = forecast_scan(asked())
     assert state(folder) == before
     assert found.complete == 1
     assert [one.updates_left for one in found.points] == [14, 28]

@@ -23,7 +23,7 @@ from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
 from gauge_mc.run.checkpoint import parse_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.regenerate import Regeneration, StoredChain
+from gauge_mc.stored.regenerate import Regeneration, StoredChain
 
 LONGEST = 24 * 3600.0
 """Seconds that making configurations again may take unless another time is given."""

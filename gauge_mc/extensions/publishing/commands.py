@@ -33,10 +33,8 @@ from gauge_mc.extensions.publishing.record import LICENSE, UNKNOWN
 from gauge_mc.progress import Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.forecast import forecast as forecast_run
 from gauge_mc.run.settings import parse_time
-from gauge_mc.scans.forecast import forecast as forecast_scan
-from gauge_mc.scans.forecast import varied_couplings
+from gauge_mc.scans.forecast import forecast_run, forecast_scan, varied_couplings
 from gauge_mc.scans.grid import COUPLINGS, Point
 from gauge_mc.scans.request import ScanRequest
 
@@ -266,25 +264,23 @@ def paper(
 
 
 @prints("gauge_mc.extensions.publishing.publish:PublicationReport")
+@o.described_by(
+    "gauge_mc.extensions.publishing.publish:publish",
+    **dict.fromkeys(("institution", "title", "project"), "TEXT"),
+    license="LICENCE",
+    whole="N",
+)
 def publish(
     run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
     folder: Annotated[Path, o.argument("Folder to write.", metavar="FOLDER")],
     author: Annotated[
         list[str], o.option("Author of the data; may be repeated.", metavar="'FAMILY, GIVEN'")
     ],
-    institution: Annotated[
-        str, o.option("Institution of the first author.", metavar="TEXT")
-    ] = UNKNOWN,
-    title: Annotated[
-        str, o.option("Title of the data.", "says what the ensemble is", metavar="TEXT")
-    ] = "",
-    project: Annotated[str, o.option("Project or collaboration.", metavar="TEXT")] = "gauge-mc",
-    license: Annotated[
-        str, o.option("Licence, an identifier of SPDX.", metavar="LICENCE")
-    ] = LICENSE,
-    whole: Annotated[
-        int, o.option("Number of configurations to copy into the folder.", metavar="N")
-    ] = WHOLE,
+    institution: str = UNKNOWN,
+    title: str = "",
+    project: str = "gauge-mc",
+    license: str = LICENSE,
+    whole: int = WHOLE,
     json: o.Json = False,
 ) -> None:
     """Write a run into a folder for a data repository, from which it can be made again and checked.

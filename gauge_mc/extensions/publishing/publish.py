@@ -75,13 +75,13 @@ def publish(
     institution : str
         Institution of the first author.
     title : str
-        Title of the data; by default it says what the ensemble is.
+        Title of the data; by default says what the ensemble is.
     project : str
-        Name of the project or the collaboration.
+        Project or collaboration.
     license : str
-        Identifier of the licence in the list of SPDX.
+        Licence, an identifier of SPDX.
     whole : int
-        Number of configurations that are copied into the folder: the first, the last, and some in
+        Number of configurations to copy into the folder. They are the first, the last, and some in
         equal distances.
     progress : callable
         Function that is called after every configuration with its number and the total.

@@ -15,7 +15,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.view import RunView, open_run
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import is_scan
 
 
 def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
@@ -74,7 +74,7 @@ def _made(run: RunView) -> int:
 
 def _continued(run: RunView, configs: int) -> str:
     """Return the command that continues a run, or the scan of a run, up to some configurations."""
-    of_scan = Scan(run.path.parent, run.parameters).exists()
-    command, path = ("scan", run.path.parent) if of_scan else ("generate", run.path)
+    scan = run.path.parent
+    command, path = ("scan", scan) if is_scan(scan) else ("generate", run.path)
     more = configs if configs > run.parameters.configs else None
     return f"`{CommandLine(command, output=path, configs=more)}`"

@@ -37,9 +37,10 @@ from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
 from gauge_mc.options import Option, check_options
 from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import Run, is_of_no_run, missing_run
-from gauge_mc.run.regenerate import how_to_measure
+from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.thermalisation import AUTO, SKIP, Caution, Skip, last_skipped
+from gauge_mc.stored import is_of_no_run
+from gauge_mc.stored.regenerate import how_to_measure
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:

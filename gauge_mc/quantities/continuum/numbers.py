@@ -34,7 +34,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.thermalisation import SKIP
-from gauge_mc.scans.scan import runs_of
+from gauge_mc.stored import runs_of
 
 SPACING = "a"
 """Symbol of the lattice spacing."""

@@ -29,7 +29,7 @@ from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.scans.additions import ScanAddition
 from gauge_mc.scans.grid import Grid, Point
-from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.scans.scan import Member, Scan, is_scan
 from gauge_mc.updates.terms import ACTION_TERMS, weights
 
 LOOP_COLUMNS = ("re", "im", "abs")
@@ -238,8 +238,7 @@ def _command_again(run: Path) -> str:
     parameters = Run(run).read()[0]
     card = f"--card {quote(str(run / 'run.toml'))}"
     rest = f"--measure {quote(','.join(with_action(parameters)))} --output"
-    scan = Scan(run.parent, parameters)
-    if not scan.exists():
+    if not is_scan(run.parent):
         return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
     grids = (words for grid in Scan.read(run.parent).grids for words in grid.words)
     output = quote(f"{run.parent}_again")

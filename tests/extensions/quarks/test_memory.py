@@ -6,6 +6,7 @@ import json
 import pytest
 
 from gauge_mc import generate
+from gauge_mc.devices.choice import Place
 from gauge_mc.devices.cpu import device as cpu
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -13,10 +14,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run.disk import rehearse
-from gauge_mc.run.forecast import forecast
-from gauge_mc.run.measure import measure, measurement_memory
-from gauge_mc.run.measurement_table import Ensemble
+from gauge_mc.run.needs import rehearse
+from gauge_mc.scans.forecast import forecast_run
+from gauge_mc.stored.measure import MeasurementPlan, measure
 from tests.calls import call, make_run
 from tests.conftest import GPU
 from tests.domain.conftest import open_group
@@ -122,10 +122,10 @@ def with_free_memory(nbytes, monkeypatch):
 @pytest.mark.slow
 def test_too_little_memory_is_refused_before_the_start(run, monkeypatch):
     options = {"quark": WALLS, "backend": "cpu", **ROUGH}
-    needed = measurement_memory(run, "residual-mass", **options).device_bytes
-    with_free_memory(needed - 1, monkeypatch)
+    plan = MeasurementPlan("residual-mass", {"quark": WALLS, **ROUGH}, place=Place(backend="cpu"))
+    with_free_memory(plan.memory([run]).device_bytes - 1, monkeypatch)
     with monkeypatch.context() as context:
-        context.setattr(Ensemble, "load", None)  # nothing is read
+        context.setattr("gauge_mc.stored.measurement_table.Ensemble.load", None)  # nothing is read
         with pytest.raises(NoMemoryError, match=r"^residual-mass needs .* of memory on .*split\.$"):
             measure(run, "residual-mass", progress=False, **options)
     with_free_memory(2**34, monkeypatch)
@@ -161,11 +161,11 @@ def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monke
     hadrons = "mesons:1:quark=domain-wall;ls=4;m=0.5,baryons:1:quark=domain-wall;ls=4;m=0.5"
     values = {"lattice": "4x4x4x8", "group": "su2", "configs": 1, "backend": "cpu"}
     values |= {"thermalize": 0, "measure": hadrons, "output": str(tmp_path / "run")}
-    without = forecast({**values, "measure": "plaquette"}).device_bytes
-    beside = forecast(values).device_bytes - without
+    without = forecast_run({**values, "measure": "plaquette"}).device_bytes
+    beside = forecast_run(values).device_bytes - without
     assert beside > 20 * without
     with_free_memory(beside // 2, monkeypatch)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need .* let more --devices"):
         generate(**values, progress=False)
     with pytest.raises(NoMemoryError, match=r"^baryons and mesons need "):
-        forecast(values)
+        forecast_run(values)

@@ -29,7 +29,7 @@ from gauge_mc.extensions.publishing.papers.cards import (
 )
 from gauge_mc.extensions.publishing.papers.reproduce import compare_kept, reproduce
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.run import forecast
+from gauge_mc.run import needs
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.generate import generate
@@ -112,7 +112,7 @@ def carried_out(path, **more):
 @pytest.mark.kernels
 def test_a_card_from_its_runs_to_its_files(monkeypatch):
     """Runs are used again if and only if they have the same parameters, also by a dry run."""
-    monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)
+    monkeypatch.setattr(needs, "TEST_SECONDS", 0.01)
     found = carried_out(write())
     assert found.stopped is None
     for one, beta in zip(found.entries, (0.8, 1.0), strict=True):
@@ -479,7 +479,7 @@ lattice = "4x4x4x4"
 @pytest.mark.slow
 @pytest.mark.kernels
 def test_a_dry_run_lists_all_runs_with_their_times_and_makes_nothing(folder, monkeypatch):
-    monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)
+    monkeypatch.setattr(needs, "TEST_SECONDS", 0.01)
     path = write(CARD.replace("[[entries]]", f"{GRID}\n[[entries]]", 1))
     words = ("paper", path, "--dry-run", *("--backend", "cpu", "--threads", 1))
     shown, code = call(*words)

@@ -45,11 +45,12 @@ from gauge_mc.observables import (
     table_name,
 )
 from gauge_mc.quoting import counted
-from gauge_mc.run.directory import Run, only_newest_run, run_of
+from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences, version
-from gauge_mc.run.regenerate import updates_to_measure
 from gauge_mc.storage.links import Header
+from gauge_mc.stored import run_of
+from gauge_mc.stored.regenerate import updates_to_measure
 
 WHOLE = "[0-9]{1,18}"
 """Form of the number of a configuration."""
@@ -93,16 +94,14 @@ class Ensemble:
         strict = observable.strict and not observable.loose
         return strict and self.metadata.get("strict") == str(True)
 
-    def table(self, observable: str) -> Path:
-        """Return the default path of a table. It differs from the tables that the run writes."""
+    def table(self, observable: str, again: bool = False) -> Path:
+        """Return the default path of a table, other than the run's own and those of `--at`."""
+        if again:
+            return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
         ending = f"_{self.name}" if self.name else ""
         plain = self.folder / f"{table_name(observable)}{ending}.csv"
         separate = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
         return separate if observable in self.measured or separate.exists() else plain
-
-    def table_again(self, observable: str) -> Path:
-        """Return the default path of a table of configurations that were not kept."""
-        return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
 
     def chosen(self, every: int, skip: int) -> Ensemble:
         """Return the ensemble of every N-th configuration after a number."""

@@ -1,4 +1,4 @@
-"""Disk space: what the rest of runs needs, and whether there is enough of it.
+"""Memory of devices, time and disk space that the rest of runs needs: rehearsed, tried, counted.
 
 A run that could not be finished is refused before it begins, and one whose disk fills up stops
 while there is room for a checkpoint of what was done.
@@ -6,10 +6,15 @@ while there is room for a checkpoint of what was done.
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import statistics
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +23,7 @@ from rich.console import RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 
-from gauge_mc.configurations.writing import stored_by
+from gauge_mc.configurations.writing import Snapshot, stored_by
 from gauge_mc.devices import Device, describe_devices
 from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.devices.rehearsal import RehearsalDevice
@@ -29,13 +34,16 @@ from gauge_mc.domain.slab import WORD_BYTES
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import Measurer, Observable
+from gauge_mc.observables import Measurer, Observable, measure_repeatedly
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters, Schedule
+from gauge_mc.run.request import compile_kernels
+from gauge_mc.run.settings import STARTS
 
 SPLIT = "let several devices share every configuration with --split"
 """Advice if the memory is too small for stored configurations."""
@@ -191,6 +199,108 @@ def refuse_shortage(forecast: MemoryForecast) -> None:
     """Refuse a measurement for which a device has too little memory."""
     if forecast.shortage:
         raise NoMemoryError(forecast.shortage)
+
+
+TEST_SECONDS = 0.5
+"""Time in seconds for which updates are tried."""
+
+LONG_SECONDS = 10.0
+"""Time of a first call that is so long that what is done once does not count, so that there is no
+second call."""
+
+LEAST_UPDATES = 3
+"""Least number of updates that are tried, whose times tell the error of their mean."""
+
+
+@dataclass(frozen=True)
+class RunCosts:
+    """Memory and times of a run, or of several runs updated together, from a short test run."""
+
+    device_bytes: int
+    """Memory of all devices that the runs take."""
+    free_device_bytes: int
+    """Memory of all devices that was free before."""
+    update_seconds: float
+    """Time of an update of all runs."""
+    update_error: float | None
+    """Its standard error in the trial; None if there was one update."""
+    measure_seconds: float
+    """Time of all measurements, on average over updates."""
+    write_seconds: float
+    """Time of the snapshots of configurations, on average over updates."""
+
+    @property
+    def each(self) -> tuple[float, float, float | None]:
+        """Time of an update, that of what follows it on average, and the error of the former."""
+        return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
+
+    def seconds(self, schedule: Schedule, sweep: int) -> float:
+        """Return the time of the rest of a run, or of several that are updated together."""
+        remaining = schedule.updates - sweep
+        sampled = schedule.updates - max(sweep, schedule.thermalize)
+        return remaining * self.update_seconds + sampled * (
+            self.measure_seconds + self.write_seconds
+        )
+
+
+def try_out(
+    runs: Sequence[Parameters],
+    observables: Mapping[Measurement, Observable],
+    devices: DeviceGroup,
+    checkpoint: Path | None = None,
+) -> RunCosts:
+    """Try a few updates and measurements in memory. All processes call this function."""
+    p, free = runs[0], sum(device.free_bytes() for device in devices.devices)
+    compile_kernels(p, observables.values(), devices, resumed=False, several=len(runs) > 1)
+    # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which
+    # a solver needs very many iterations.
+    start = "hot" if p.start in STARTS else p.start
+    if checkpoint:
+        begun = iter([Chain.resume(p, devices, checkpoint)[0]])
+    else:
+        begun = (Chain.begin(replace(run, start=start), devices) for run in runs)
+    batch = Batch(begun, len(runs))
+    field = batch.field
+    (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
+    beside = sum(memory_beside(observables.values(), field.replicas[0]))
+    metadata = [run.provenance for run in runs]
+    for item, observable in observables.items():
+        first, then = (each.recorder(field, metadata) for each in (observable.warm_up, observable))
+        warming = partial(measure_repeatedly, first, devices)
+        measure = partial(measure_repeatedly, then, devices)
+        measuring += _seconds(warming, measure, devices)[0] / item.every
+    writing = 0.0
+    if p.keeps_configs:
+        snapshot = partial(Snapshot.of, field.replicas[0], p.format)
+        writing = len(runs) * _seconds(snapshot, snapshot, devices)[0] / p.separation
+    occupied = beside + sum(device.allocated_bytes() for device in devices.devices)
+    memory = devices.processes.allgather((occupied, free))
+    occupied, free = (sum(each) for each in zip(*memory, strict=True))
+    return RunCosts(occupied, free, update, error, measuring, writing)
+
+
+def _seconds(
+    first: Callable[[], object], then: Callable[[], object], devices: DeviceGroup, least: int = 1
+) -> tuple[float, float | None]:
+    """Return the mean time in seconds of a call after the first, and its standard error.
+
+    Kernels must have been compiled. If the first call takes long, it is the only one. The error is
+    None if there was one call.
+    """
+    began = time.monotonic()
+    first()
+    devices.synchronize()
+    took = time.monotonic() - began
+    if devices.processes.broadcast(took >= LONG_SECONDS):
+        return took, None
+    times = [time.monotonic()]
+    while devices.processes.broadcast(times[-1] - times[0] < TEST_SECONDS or len(times) <= least):
+        then()
+        devices.synchronize()
+        times.append(time.monotonic())
+    each = [later - before for before, later in pairwise(times)]
+    error = statistics.stdev(each) / math.sqrt(len(each)) if len(each) > 1 else None
+    return statistics.fmean(each), error
 
 
 SLACK = 2**16

@@ -27,8 +27,8 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import NO_FORMAT, Schedule
-from gauge_mc.run.regenerate import Regeneration, StoredChain
 from gauge_mc.signatures import checks_types
+from gauge_mc.stored.regenerate import Regeneration, StoredChain
 
 MAX_RECORD = 2**20
 """Maximum size of the record in bytes."""

@@ -10,7 +10,7 @@ from gauge_mc import measure, regenerate, thin
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
-from gauge_mc.run.regenerate import StoredChain
+from gauge_mc.stored.regenerate import StoredChain
 from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels

@@ -11,7 +11,7 @@ from gauge_mc import thin
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import RemovedConfigurations, Rule
+from gauge_mc.stored.thinning import RemovedConfigurations, Rule
 from tests.calls import call, make_run
 from tests.test_pins import PINS
 

@@ -13,7 +13,7 @@ import pytest
 from gauge_mc import __version__
 from gauge_mc.files.table import read_table
 from gauge_mc.run import parameters
-from gauge_mc.run.measurement_table import rows_of_others
+from gauge_mc.stored.measurement_table import rows_of_others
 from tests.calls import call, make_run
 from tests.toys.installed import TOYS
 

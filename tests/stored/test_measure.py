@@ -17,8 +17,8 @@ from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.quantities.potential.loop_tables import read_loops, select_matrices
 from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
-from gauge_mc.run.measurement_table import number_in_name
 from gauge_mc.smearing.kinds import Ape
+from gauge_mc.stored.measurement_table import number_in_name
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
 FEW = ("--iterations", "1", "--r-max", "1", "--t-max", "2")

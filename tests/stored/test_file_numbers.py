@@ -7,7 +7,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.run.measurement_table import find_ensemble
+from gauge_mc.stored.measurement_table import find_ensemble
 from tests.calls import call
 from tests.formats.format_samples import nersc_bytes, random_links
 

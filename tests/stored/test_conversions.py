@@ -13,7 +13,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnsupportedError, UsageError
-from gauge_mc.run import conversions
+from gauge_mc.stored import conversions
 from tests.calls import call, call_apart, make_run
 from tests.formats.format_samples import (
     averages,

@@ -5,9 +5,9 @@ Also what is shown of them: progress, and reports on tables with averages and ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +24,7 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
 from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.slab import REALS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, StoppedError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import Paths, paths_of
@@ -35,16 +35,16 @@ from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run import measurement_table, regenerate
 from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
-from gauge_mc.run.directory import Run, only_newest_run, run_of
-from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
+from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.display import AT_FIRST, announced_compilation
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, command_line, logged_session
+from gauge_mc.run.needs import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners
+from gauge_mc.stored import measurement_table, regenerate, run_of, runs_of
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import MeasureKeywords
@@ -104,29 +104,29 @@ def measure(
         at the same time, each in a thread of its own. On stored configurations, a function is
         called once more than there are configurations to measure.
     output : path, optional
-        Table file; by default in the run directory, or in the current folder for single files.
+        Table to write; by default in the run, else here, after the folder.
     precision : str, optional
-        Precision of the links in memory; by default that of the files.
+        Precision of the links in memory; by default as in the files.
     backend, devices, threads
         See `gauge_mc.devices.choose_devices`; by default all GPUs are used.
     split : bool
-        Whether all devices share every configuration, instead of taking one each.
+        Let all devices share every configuration, instead of taking one each.
     at : str, int or iterable of int, optional
-        Updates of the run to measure after. Configurations that are not stored are made for the
+        After these updates, as in 1050,1100:2000:10; make what is not stored. It is made for the
         measurement and not kept; see `gauge_mc.regenerate`. By default all stored ones are taken.
     every_config, skip : int
         Take every N-th of the stored configurations whose number is larger than `skip`.
     again : bool
-        Whether to measure again what is not known to be measured by the present version of the
-        program. The table of before is kept, with a number behind its name.
+        Measure again what another version measured; keep the table. This is what is not known to
+        be measured by the present version; the old table has a number behind its name.
     progress : bool
         Whether to show progress.
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
     number : str, optional
-        Regular expression whose first group, in the name of a configuration file, is its number.
-        By default the number is the one in the header, or else the last one in the name.
+        Pattern of file names; its first group is the number. It is a regular expression; by
+        default the number is the one in the header, or else the last one in the name.
     **options : object
         Options of the observable by name. Functions and instances of `Observable` have none.
 
@@ -156,33 +156,29 @@ def measure(
         columns = {name: np.array([record[i] for record in records]) for i, name in names}
         return TableData(quantity.header, columns)
     _check_order(target, observable)
-    paths, place = paths_of(target), Place(devices, backend, threads)
-    console = Console(quiet=not progress)
-    plan = _ObservablePlan(observable, options, precision, place, split, console, again=again)
-    if at is not None:
-        measurement_table.refuse_kind(kind, number, "A run")
-        if (every_config, skip) != (1, 0):
-            raise UsageError(
-                "--every and --skip choose stored configurations, and --at updates; leave out one."
-            )
-        return _measure_again(paths, regenerate.update_numbers(at), plan, output)
-    ensemble = measurement_table.find_ensemble(paths, kind, number)
-    selection = ensemble.chosen(every_config, skip)
-    return plan.carry_out(selection, Path(output) if output else None)
+    place, console = Place(devices, backend, threads), Console(quiet=not progress)
+    settings = (precision, place, split, kind, number, at, every_config, skip, again, console)
+    plan = MeasurementPlan(observable, options, *settings)
+    return plan.measure(paths_of(target), Path(output) if output else None, {})[1]
 
 
 @dataclass(frozen=True)
-class _ObservablePlan:
-    """The measurement of an observable."""
+class MeasurementPlan:
+    """The measurement of an observable; see `measure`."""
 
     observable: str | CustomObservable
     options: Mapping[str, Any]
-    precision: str | None
-    place: Place
-    split: bool
-    console: Console
-    logged: bool = True
+    precision: str | None = None
+    place: Place = field(default_factory=Place)
+    split: bool = False
+    kind: LinkKind = STATED_KIND
+    number: str | None = None
+    at: regenerate.Updates | None = None
+    every: int = 1
+    skip: int = 0
     again: bool = False
+    console: Console = field(default_factory=Console)
+    logged: bool = True
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *REALS):
@@ -204,6 +200,78 @@ class _ObservablePlan:
         observable = observable_of(kind, lattice, **self.options)
         return observable.for_group(ensemble.group).for_ensemble(ensemble.metadata)
 
+    def measure(
+        self, paths: Sequence[Path], output: Path | None, tables: dict[Path, Sequence[Path]]
+    ) -> tuple[Path, TableData]:
+        """Measure on what paths stand for; return the table with its file, which is noted."""
+        numbers = () if self.at is None else self._updates(self.at)
+        chain = regenerate.StoredChain.of(_run_of(paths)) if numbers else None
+        if chain:
+            chain.refuse_later(numbers)
+            ensemble = measurement_table.ensemble_of(chain.run, chain.parameters, {})
+        else:
+            ensemble = measurement_table.find_ensemble(paths, self.kind, self.number)
+        path = output or ensemble.table(self.wanted(ensemble).name, again=chain is not None)
+        if (first := tables.setdefault(path, paths)) != paths:
+            raise UsageError(
+                f"{first[0]} and {paths[0]} would both have the table {path}; measure on the "
+                "second alone, with --output."
+            )
+        if chain:
+            self._measure_again(ensemble, chain, numbers, path)
+        else:
+            self.carry_out(ensemble.chosen(self.every, self.skip), path)
+        return path, read_table(path)
+
+    def _updates(self, at: regenerate.Updates) -> tuple[int, ...]:
+        """Return the updates after which is measured, which choose no stored configurations."""
+        measurement_table.refuse_kind(self.kind, self.number, "A run")
+        if (self.every, self.skip) != (1, 0):
+            raise UsageError(
+                "--every and --skip choose stored configurations, and --at updates; leave out one."
+            )
+        return regenerate.update_numbers(at)
+
+    def _measure_again(
+        self,
+        ensemble: measurement_table.Ensemble,
+        chain: regenerate.StoredChain,
+        numbers: Sequence[int],
+        path: Path,
+    ) -> None:
+        """Measure after some updates; what the run has not stored is made, and not kept either."""
+        run, observable = chain.run, self.wanted(ensemble)
+        if self.again and (backup := measurement_table.put_aside(path, observable)):
+            self.console.print(KEPT.format(backup), soft_wrap=True)
+        measured = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
+        foreign = len(measurement_table.measured_by_others(path, observable)) if measured else 0
+        for line in of_others(path, observable.name, foreign, len(measured)):
+            self.console.print(line, soft_wrap=True)
+        remaining = [number for number in numbers if number not in measured]
+        stored = {x: chain.files[x] for x in remaining if x in chain.files}
+        for update in stored:
+            chain.check(update)
+        lacking = [x for x in remaining if x not in stored]
+        if stored:
+            count = counted(len(stored), "stored configuration")
+            self.console.print(f"{count} read, {len(lacking)} to be made", soft_wrap=True)
+        silent = replace(self, console=Console(quiet=True), logged=False, again=False)
+        with (
+            TemporaryDirectory() as folder,
+            closing(open_device_group(*self.place, lattice=ensemble.lattice)) as group,
+            regenerate.updates_shown(self.console, chain.work(lacking)) as advance,
+        ):
+            facts = {"devices": group.name, "configurations": len(remaining)}
+            making = regenerate.Regeneration(chain, group, advance)
+            if lacking:
+                making.compare_first()
+            logs = _logs(run.path) if remaining else []
+            with logged_session(logs, observable=observable.name, table=path.name, **facts):
+                for files in making.files(
+                    remaining, Path(folder), defaults.FORMAT, TOGETHER, stored
+                ):
+                    silent.carry_out(replace(ensemble, files=files), path)
+
     def openers(self, lattice: Lattice) -> list[Callable[[], Devices]]:
         """Return functions that open the devices: one for each, or one for all to split."""
         options: dict[str, Any] = {"all_by_default": True}
@@ -211,10 +279,9 @@ class _ObservablePlan:
             return [partial(open_device_group, *self.place, lattice=lattice, **options)]
         return [device.open for device in choose_devices(*self.place, **options)]
 
-    def carry_out(self, ensemble: measurement_table.Ensemble, path: Path | None) -> TableData:
-        """Measure on the configurations that the table lacks, and return the table."""
+    def carry_out(self, ensemble: measurement_table.Ensemble, path: Path) -> None:
+        """Measure on the configurations that the table lacks."""
         observable, console = self.wanted(ensemble), self.console
-        path = path or ensemble.table(observable.name)
         width = self.precision or ensemble.precision
         openers = self.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
@@ -243,10 +310,10 @@ class _ObservablePlan:
                         for n, number in enumerate(numbers, 1):
                             name = f"configuration {number}"
                             shown.update(n, f"{name}, {n} of {total}", name)
-        return read_table(path)
 
-    def memory(self, ensemble: measurement_table.Ensemble) -> MemoryForecast:
-        """Return the memory that the measurement takes on the devices."""
+    def memory(self, paths: Sequence[Path]) -> MemoryForecast:
+        """Return the memory that measuring takes on the devices, without doing it."""
+        ensemble = measurement_table.find_ensemble(paths, self.kind, self.number)
         observable, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
         if not observable.takes_memory:
             raise UsageError(
@@ -268,90 +335,9 @@ class _ObservablePlan:
         return memory_of(observable, ensemble.lattice, ensemble.group, width, pool)
 
 
-def measurement_memory(
-    target: Paths | None,
-    observable: str | CustomObservable,
-    *,
-    precision: str | None = None,
-    backend: str = AUTOMATIC,
-    devices: str | None = None,
-    threads: int | None = None,
-    split: bool = False,
-    lattice: str | None = None,
-    group: str | None = None,
-    number: str | None = None,
-    **options: Any,
-) -> MemoryForecast:
-    """Return the memory that `measure` takes on devices, without measuring.
-
-    For the parameters and errors see `measure`.
-    """
-    _check_order(target, observable)
-    place, console = Place(devices, backend, threads), Console(quiet=True)
-    plan = _ObservablePlan(observable, options, precision, place, split, console)
-    return plan.memory(
-        measurement_table.find_ensemble(paths_of(target), LinkKind(lattice, group), number)
-    )
-
-
-def _measure_again(
-    paths: Sequence[Path], numbers: Sequence[int], plan: _ObservablePlan, output: str | Path | None
-) -> TableData:
-    """Measure after some updates; what the run has not stored is made, and not kept either."""
-    run = _run_of(paths)
-    chain = regenerate.StoredChain.of(run)
-    chain.refuse_later(numbers)
-    ensemble = measurement_table.ensemble_of(run, chain.parameters, {})
-    observable = plan.wanted(ensemble)
-    path = Path(output) if output else ensemble.table_again(observable.name)
-    if plan.again and (backup := measurement_table.put_aside(path, observable)):
-        plan.console.print(KEPT.format(backup), soft_wrap=True)
-    measured = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
-    foreign = len(measurement_table.measured_by_others(path, observable)) if measured else 0
-    for line in of_others(path, observable.name, foreign, len(measured)):
-        plan.console.print(line, soft_wrap=True)
-    remaining = [number for number in numbers if number not in measured]
-    stored = {x: chain.files[x] for x in remaining if x in chain.files}
-    for update in stored:
-        chain.check(update)
-    lacking = [x for x in remaining if x not in stored]
-    if stored:
-        count = counted(len(stored), "stored configuration")
-        plan.console.print(f"{count} read, {len(lacking)} to be made", soft_wrap=True)
-    silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
-    with (
-        TemporaryDirectory() as folder,
-        closing(open_device_group(*plan.place, lattice=chain.parameters.lattice)) as group,
-        regenerate.updates_shown(plan.console, chain.work(lacking)) as advance,
-    ):
-        facts = {"devices": group.name, "configurations": len(remaining)}
-        making = regenerate.Regeneration(chain, group, advance)
-        if lacking:
-            making.compare_first()
-        logs = _logs(run.path) if remaining else []
-        with logged_session(logs, observable=observable.name, table=path.name, **facts):
-            for files in making.files(remaining, Path(folder), defaults.FORMAT, TOGETHER, stored):
-                silent.carry_out(measurement_table.ensemble_of(run, chain.parameters, files), path)
-    return read_table(path)
-
-
 def _logs(folder: Path) -> list[RunLog]:
     """Return the log of a run, or nothing for a folder that is none."""
     return [RunLog(folder)] if Run(folder).exists() else []
-
-
-def default_table(
-    paths: Sequence[Path],
-    observable: str,
-    again: bool = False,
-    kind: LinkKind = STATED_KIND,
-    number: str | None = None,
-) -> Path:
-    """Return the table that `measure` writes by default."""
-    if not again:
-        return measurement_table.find_ensemble(paths, kind, number).table(observable)
-    run = _run_of(paths)
-    return measurement_table.ensemble_of(run, run.read()[0], {}).table_again(observable)
 
 
 def _run_of(paths: Sequence[Path]) -> Run:
@@ -383,6 +369,39 @@ def _prepared(
 
     (prepared,) = pool.results(job, [min(ensemble.files)])
     return prepared
+
+
+def ensembles_of(paths: Sequence[Path], output: Path | None = None) -> list[list[Path]]:
+    """Return what belongs together in measurements: each run by itself, and all files."""
+    files = [path for path in paths if not path.is_dir()]
+    folders = runs_of([path for path in paths if path.is_dir()])
+    ensembles = [*([folder] for folder in folders), *([files] if files else [])]
+    if output and len(ensembles) > 1:
+        raise UsageError(
+            f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
+            "so that each has its own."
+        )
+    if output:
+        measurement_table.refuse_place(output)
+    return ensembles
+
+
+def measure_all(
+    plan: MeasurementPlan, paths: Sequence[Path], output: Path | None
+) -> Iterator[tuple[Path, Path | None, TableData | GaugeError]]:
+    """Measure on several ensembles, and yield file, run (or None), and table (or error) of each."""
+    ensembles, tables = ensembles_of(paths, output), dict[Path, Sequence[Path]]()
+    for ensemble in ensembles:
+        run = ensemble[0] if ensemble[0].is_dir() else None
+        try:
+            path, table = plan.measure(ensemble, output, tables)
+            yield path, run, table
+        except StoppedError:
+            raise
+        except GaugeError as error:
+            if len(ensembles) == 1:
+                raise
+            yield ensemble[0], run, error
 
 
 @documented

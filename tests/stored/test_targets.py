@@ -16,7 +16,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.run.chain import Batch
 from gauge_mc.run.directory import chains_of
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import runs_of
+from gauge_mc.stored import runs_of
 from tests.calls import call, call_apart
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("here")]  # a scan and three chains

@@ -17,14 +17,14 @@ from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
 from gauge_mc.domain.slab import real_type
 from gauge_mc.files.input import Paths, make_folder, paths_of
-from gauge_mc.formats import FORMATS, ConfigurationFolder, writable_formats
+from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.progress import Progress
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import write_converted, written_precision
-from gauge_mc.run.directory import Run, run_of
 from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block
+from gauge_mc.stored import configurations_of, runs_of
 
 CONVERTED, THERE, FAILED = "converted", "already there", "failed"
 """States of a file at the end."""
@@ -90,7 +90,7 @@ def convert_all(
     Parameters
     ----------
     sources : path or sequence of paths
-        Configuration files, runs, and folders of configurations.
+        Configuration files, runs, scans, and folders of configurations or runs.
     folder : path
         Folder of the new files, which is made if necessary. They have the names of the sources,
         with the ending of the format.
@@ -100,9 +100,9 @@ def convert_all(
         Precision of the links in the new files; by default that of each source, if the format
         supports it.
     verify : bool
-        Whether to read every new file back and compare its links; see `gauge_mc.convert`.
+        Read what was written back, and compare the links. See `gauge_mc.convert`.
     project : bool
-        Whether to bring the links into the group; see `gauge_mc.convert`.
+        Bring the links into the group, and say by how much they change. See `gauge_mc.convert`.
     threads : int, optional
         Number of CPU threads; by default all. As many files are converted at a time.
     progress : bool
@@ -158,22 +158,18 @@ def convert_all(
 
 
 def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
-    """Return configuration files, with those of runs and folders in place of the folders."""
+    """Return configuration files, with those of scans, runs and folders in place of these."""
     files: list[Path] = []
-    for path in paths:
+    for path in runs_of(paths):
         if not path.is_dir():
             files.append(path)
             continue
-        run = Run(run_of(path))
-        inside: Sequence[Path] = [*run.unambiguous_configs().values()] if run.exists() else []
-        if not run.exists():
-            folder = ConfigurationFolder.of(path)
-            inside = folder.files
-            if folder.passed_over:
-                console.print(folder.passed_over, soft_wrap=True)
-        if not inside:
+        folder = configurations_of(path)
+        if folder.passed_over:
+            console.print(folder.passed_over, soft_wrap=True)
+        if not folder.files:
             raise errors.GaugeError(f"There are no configurations in {path}; name another folder.")
-        files += inside
+        files += folder.files
     if not files:
         raise errors.UsageError("There is nothing to convert; name at least one configuration.")
     return files
