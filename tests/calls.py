@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from gauge_mc import progress
 from gauge_mc.analysis.timeseries import MIN_TAUS
 from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
@@ -36,10 +38,11 @@ def call_apart(*words, program="gauge-mc"):
 def call(*words):
     """Call ``gauge-mc``; return what it printed, or its one sentence of complaint, and its code.
 
-    With ``--json``, progress on standard error is left out, and with ``plot`` cautions about short
-    series.
+    Left out are lines of progress, which only slow machines print, and with ``plot`` cautions about
+    short series.
     """
-    out, complaint, code = call_apart(*words)
+    with mock.patch.object(progress, "PLAIN_LEAST_SECONDS", math.inf):
+        out, complaint, code = call_apart(*words)
     if code in (0, INTERRUPTED):
         if words[0] == "plot":
             lines = complaint.splitlines(keepends=True)
