@@ -63,7 +63,7 @@ KINDS: tuple[Mapping[str, Any], ...] = (OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, 
 """Registries of everything that is timed in units of sweeps."""
 
 SUFFIXES = ("", " smearing", " temporal links", " flow")
-"""What is said after a name of each kind."""
+"""Words after the name of a member of each of `KINDS`."""
 
 
 @documented

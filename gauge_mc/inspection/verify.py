@@ -226,7 +226,9 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
     kind.refuse(str(path))
     if not path.is_dir():
         return [_table_check(path)]
-    return [check for run in runs for check in _run_checks(Run(run))] or _scan_checks(path)
+    if not runs:
+        return _scan_checks(path)
+    return [check for run in runs for check in _run_checks(Run(run))]
 
 
 def _configuration_check(path: Path, kind: LinkKind) -> Check:

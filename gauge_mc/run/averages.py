@@ -158,7 +158,7 @@ def _slow_modes(
     Modes of a single measurement are left out, since nothing is known of their tau_int.
     """
     for item, _, tables in measured:
-        filled = [table for table in tables if len(table.columns[SWEEP])]
+        filled = [table for table in tables if len(table)]
         if item.observable in OBSERVABLES and filled:
             series = [OBSERVABLES[item.observable].slow_modes(table) for table in filled]
             for name in series[0]:

@@ -5,9 +5,8 @@ Run cards (TOML) and the command line use the same names, see `known_options`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -101,7 +100,7 @@ def meaning_of_beta() -> str:
 
 @dataclass(frozen=True)
 class Physics:
-    """What the configurations of a run are drawn from, and how."""
+    """Distribution from which configurations are drawn, and the chain that draws them."""
 
     lattice: Lattice = setting(
         Lattice.parse(defaults.LATTICE),
@@ -187,7 +186,7 @@ class Physics:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What a run does after which update."""
+    """Numbers of the updates after which a run measures and writes."""
 
     thermalize: int = setting(
         defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
@@ -272,8 +271,8 @@ class Parameters(Schedule, Physics):
 
     def __post_init__(self) -> None:
         usual = self.measure is USUAL_MEASURE
-        fields = ("lattice", "action", "algorithm", "measure")
-        words = {name: getattr(self, name) for name in fields}
+        texts = ("lattice", "action", "algorithm", "measure")
+        words = {name: getattr(self, name) for name in texts}
         for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
         added = AddedMeasurements() if usual else self.measure
@@ -452,8 +451,7 @@ class Parameters(Schedule, Physics):
     @cached_property
     def schedule(self) -> Schedule:
         """The part of the parameters that says what is done after which update."""
-        fields = dataclasses.fields(Schedule)
-        return Schedule(**{field.name: getattr(self, field.name) for field in fields})
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
 
     @cached_property
     def provenance(self) -> Mapping[str, str]:
@@ -470,7 +468,7 @@ class Parameters(Schedule, Physics):
         changed = {x.name for x in self.algorithm.changed}
         usual |= {name for name in self.algorithm.later if name not in changed}
         usual |= {self.algorithm.kind} if self.algorithm.name == defaults.ALGORITHM else set()
-        omitted = {*usual, *(field.name for field in dataclasses.fields(Schedule))}
+        omitted = {*usual, *vars(self.schedule)}
         return {name: str(value) for name, value in values.items() if name not in omitted}
 
     @property
@@ -518,7 +516,7 @@ class Parameters(Schedule, Physics):
 
 
 Registry.reserved = frozenset(
-    field.name for kind in (Parameters, Execution) for field in dataclasses.fields(kind)
+    field.name for kind in (Parameters, Execution) for field in fields(kind)
 )
 Registry.checked = False
 
@@ -548,7 +546,7 @@ def differences(
 def version(observable: Observable | type[Observable] | None = None) -> str:
     """Return the name and version of the program, for the headers of files.
 
-    That of the package that brings an observable follows if it is another one.
+    The version of the package that brings an observable follows if it is another one.
     """
     package = OBSERVABLES.package(getattr(observable, "name", ""))
     return ", ".join(filter(None, (f"gauge-mc {__version__}", package)))

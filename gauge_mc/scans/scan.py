@@ -14,11 +14,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -121,7 +120,7 @@ class Scan:
         runs = len(self._keys())
         if runs > MAX_RUNS:
             raise UsageError(f"A scan has at most {MAX_RUNS} runs, not {runs}.")
-        dataclasses.replace(self.parameters, seed=self.parameters.seed + max(runs - 1, 0))
+        replace(self.parameters, seed=self.parameters.seed + max(runs - 1, 0))
 
     @property
     def toml(self) -> Path:
@@ -177,9 +176,7 @@ class Scan:
             seed = self.parameters.seed + number
             start = start_of_chain(self.parameters.start, chain - 1)
             if (run := self._run(point, chain)).path.name not in self.removed:
-                parameters = dataclasses.replace(
-                    self.parameters, **point._asdict(), seed=seed, start=start
-                )
+                parameters = replace(self.parameters, **point._asdict(), seed=seed, start=start)
                 result.append(Member(parameters, chain, run))
         return result
 
@@ -266,11 +263,11 @@ class Scan:
 
     def _with(self, grid: Grid) -> Scan:
         """Return the scan with a grid added, unless the scan already contains all of its runs."""
-        larger = dataclasses.replace(self, grids=(*self.grids, grid))
+        larger = replace(self, grids=(*self.grids, grid))
         again = {larger._run(*key).path.name for key in larger._keys(grid)} if self.removed else ()
         removed = tuple(name for name in self.removed if name not in again)
         more = len(larger._keys()) > len(self._keys()) or removed != self.removed
-        return dataclasses.replace(larger, removed=removed) if more else self
+        return replace(larger, removed=removed) if more else self
 
     def continued(self, values: Mapping[str, object]) -> Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
@@ -279,7 +276,7 @@ class Scan:
             (updates_there(member.run, member.parameters.format) for member in members), default=0
         )
         shared = self.parameters.continued(values, f"The scan {self.path}", updates)
-        return dataclasses.replace(self, parameters=shared)
+        return replace(self, parameters=shared)
 
     @classmethod
     def read(cls, path: Path) -> Scan:

@@ -185,7 +185,7 @@ class MeasurementPlan:
             words = in_words(REALS, "or")
             raise UsageError(f"There is no precision '{self.precision}'; choose {words}.")
 
-    def wanted(self, ensemble: measurement_table.Ensemble) -> Observable:
+    def observable_for(self, ensemble: measurement_table.Ensemble) -> Observable:
         """Return the observable for an ensemble."""
         lattice, kind = ensemble.lattice, self.observable
         kind = OBSERVABLES[kind] if isinstance(kind, str) else kind
@@ -211,7 +211,7 @@ class MeasurementPlan:
             ensemble = measurement_table.ensemble_of(chain.run, chain.parameters, {})
         else:
             ensemble = measurement_table.find_ensemble(paths, self.kind, self.number)
-        path = output or ensemble.table(self.wanted(ensemble).name, again=chain is not None)
+        path = output or ensemble.table(self.observable_for(ensemble).name, again=chain is not None)
         if (first := tables.setdefault(path, paths)) != paths:
             raise UsageError(
                 f"{first[0]} and {paths[0]} would both have the table {path}; measure on the "
@@ -240,7 +240,7 @@ class MeasurementPlan:
         path: Path,
     ) -> None:
         """Measure after some updates; what the run has not stored is made, and not kept either."""
-        run, observable = chain.run, self.wanted(ensemble)
+        run, observable = chain.run, self.observable_for(ensemble)
         if self.again and (backup := measurement_table.put_aside(path, observable)):
             self.console.print(KEPT.format(backup), soft_wrap=True)
         measured = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
@@ -281,7 +281,7 @@ class MeasurementPlan:
 
     def carry_out(self, ensemble: measurement_table.Ensemble, path: Path) -> None:
         """Measure on the configurations that the table lacks."""
-        observable, console = self.wanted(ensemble), self.console
+        observable, console = self.observable_for(ensemble), self.console
         width = self.precision or ensemble.precision
         openers = self.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
@@ -314,7 +314,7 @@ class MeasurementPlan:
     def memory(self, paths: Sequence[Path]) -> MemoryForecast:
         """Return the memory that measuring takes on the devices, without doing it."""
         ensemble = measurement_table.find_ensemble(paths, self.kind, self.number)
-        observable, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
+        observable, openers = self.observable_for(ensemble), self.openers(ensemble.lattice)
         if not observable.takes_memory:
             raise UsageError(
                 f"The memory of {observable.name} is not forecast, because it is about that of the "

@@ -169,10 +169,10 @@ class Residual:
     operator : LinearOperator
         The operator in double precision.
     parent : Residual, optional
-        That of all replicas, of which b are some with a vector on each, in whose memory it is; call
-        `restart` first. By default the memory is new.
+        Residual of all replicas, whose memory this one shares for those whose right-hand sides are
+        b; call `restart` first. By default the memory is new.
     some : range
-        These replicas.
+        Replicas of `parent` that b belongs to.
     deflation : Deflation, optional
         Low modes, along which the solution is completed whenever the true residual is computed.
 
