@@ -1,4 +1,4 @@
-# What the stages of .ci/run do, in the checkout; a failing command ends a stage.
+# What the stages of stages.py do, in the checkout; a failing command ends a stage.
 shopt -s nullglob
 PYTEST=".venv/bin/python -m pytest -p no:cacheprovider"
 NUMBERS=(tests/analysis tests/fits tests/quantities/*/{analysis,fits} tests/extensions/*/*/{analysis,fits} tests/reference)

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def test_the_changelog_begins_with_the_version_or_what_comes_after_it(root, proj
 
 def test_every_page_with_commands_or_programs_is_run(root):
     """By the stages of `.ci/run --every`, one of which is the test command of the README."""
-    command = [sys.executable, ".ci/run", "--every", "--list"]
+    command = ["sh", ".ci/run", "--every", "--list"]
     stages = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     block = re.compile("^```(bash|python)$", re.M)
     places = [root / "README.md", root / "runs/README.md", root / "docs/tutorial.md"]
