@@ -243,7 +243,7 @@ CASES = {
     ],
     KeptOptions: ["fits.files._kept_in"],
     SubmittedJobs: ["scans.batch_systems.last_array"],
-    BenchResult: ["benchmarks.over.SavedBenchmark.read", "cli.bench"],
+    BenchResult: ["benchmarks.over.SavedBenchmark.read", "benchmarks.over"],
     LaunchBounds: ["devices.cuda.kernel.TunedBounds._read"],
     RememberedPlan: ["updates.sweep._read"],
 }

@@ -141,7 +141,7 @@ CASES = {
     KeptFit: ["publish.results_of"],
     PaperCard: ["papers.cards.read_paper"],
     KeptPaperResults: ["papers.reproduce._result"],
-    PaperComparison: ["papers.comparison.read_comparison", "papers.comparison"],
+    PaperComparison: ["papers.cards.read_comparison", "papers.cards"],
 }
 """The kinds of files, with the functions that call a parser for them."""
 

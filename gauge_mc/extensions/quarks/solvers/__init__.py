@@ -359,7 +359,7 @@ class Solver(ABC):
         GaugeError
             If there are too many iterations.
         """
-        stagnated = Search(self, targets, progress).run()
+        stagnated = SolutionSearch(self, targets, progress).run()
         progress.check()
         if stagnated.any():
             raise StagnationError
@@ -389,7 +389,7 @@ class Solver(ABC):
         return np.where(self.done, 0, self._divide(a, np.where(self.done, 1, b)))
 
 
-class Search:
+class SolutionSearch:
     """The search for solutions: reliable updates or defect correction around a solver.
 
     The corrections of the solver are added to a solution in double precision, whose residual

@@ -163,7 +163,7 @@ class RepeatedSystem:
                 if remaining[part].any():
                     solver = self._solver(some, parameters)
                     state = solvers.SolverProgress(progress.iterations[part])
-                    search = solvers.Search(solver, targets[part], state, remaining[part])
+                    search = solvers.SolutionSearch(solver, targets[part], state, remaining[part])
                     remaining[part] = search.run()
                     progress.errors |= {some.start + n: x for n, x in state.errors.items()}
         total.iterations += progress.iterations
