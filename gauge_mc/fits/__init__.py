@@ -24,8 +24,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import write_file
 from gauge_mc.files.foreign import PROGRAM, stated_lattice
 from gauge_mc.files.table import noted_tables, read_heading
+from gauge_mc.fits import files
 from gauge_mc.fits.quoted import WORD, Goal, QuotedNumber, result_line
-from gauge_mc.fits.shared import files
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import documented, result_field

@@ -12,7 +12,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, noted_tables
-from gauge_mc.fits.shared.files import kept_in_words, kept_skip, left_to_kept, sampling_cautions
+from gauge_mc.fits.files import kept_in_words, kept_skip, left_to_kept, sampling_cautions
 from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.figures import files

@@ -19,7 +19,7 @@ from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading, read_table
-from gauge_mc.fits.shared.files import find_table_by_columns
+from gauge_mc.fits.files import find_table_by_columns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
 from gauge_mc.plots import Plot

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import autocorrelation
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits.shared.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
+from gauge_mc.fits.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.drawing import draw, options_to_draw

@@ -25,7 +25,7 @@ from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.input import Paths, may_be_made, paths_of
 from gauge_mc.files.table import TableData, each_table_once, read_table
 from gauge_mc.fits import FitResult
-from gauge_mc.fits.shared.files import kept_skip
+from gauge_mc.fits.files import kept_skip
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS

@@ -117,7 +117,7 @@ class RunView:
         A result consists of the keys and values of its file, with an `Estimate` for every value
         with an error, as in ``run.fits["potential"]["free"]["fit"]["r0"]``.
         """
-        from gauge_mc.fits.shared.files import RESULT, read_fit
+        from gauge_mc.fits.files import RESULT, read_fit
 
         files = {path.stem: path for path in sorted(self.path.glob("*.json"))}
         results = {name: file for name, file in files.items() if RESULT.recognises(file)}

@@ -15,7 +15,7 @@ from gauge_mc.devices import cache
 from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.fits import fit
-from gauge_mc.fits.shared.files import KEPT_FILE, read_fit, tables_of_result
+from gauge_mc.fits.files import KEPT_FILE, read_fit, tables_of_result
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection.contents import info_parts
 from gauge_mc.inspection.status import run_status, scan_status
@@ -237,11 +237,11 @@ CASES = {
     Failures: ["scans.scan.Scan.failures"],
     FitResult: [
         "quantities.potential.fit.read_result",
-        "fits.shared.files",
-        "fits.shared.files.read_fit",
-        "fits.shared.files.tables_of_result",
+        "fits.files",
+        "fits.files.read_fit",
+        "fits.files.tables_of_result",
     ],
-    KeptOptions: ["fits.shared.files._kept_in"],
+    KeptOptions: ["fits.files._kept_in"],
     SubmittedJobs: ["scans.batch_systems.last_array"],
     BenchResult: ["benchmarks.over.SavedBenchmark.read", "benchmarks.over"],
     LaunchBounds: ["devices.cuda.kernel.TunedBounds._read"],

@@ -10,8 +10,8 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FITS
+from gauge_mc.fits.files import read_fit
 from gauge_mc.fits.quoted import QuotedNumber, quoted_number, result_line
-from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.reports.page import Subject
 from gauge_mc.reports.results import result_in_html
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops

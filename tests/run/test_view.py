@@ -11,7 +11,7 @@ import gauge_mc
 from gauge_mc import GaugeError, UsageError, generate, info, open_run, plot, status
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FitResult
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo
 from gauge_mc.inspection.status import RunStatus, ScanStatus
 from gauge_mc.plots.drawing import find_plot

@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.files.table import write_table
 from gauge_mc.fits import fit
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 
 
 def test_it_is_the_mean_of_the_column(rng, tmp_path):

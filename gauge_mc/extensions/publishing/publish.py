@@ -16,7 +16,7 @@ from gauge_mc.files.atomic import complete_folder, replacing, write_file
 from gauge_mc.files.input import make_folder, open_regular, read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS
-from gauge_mc.fits.shared.files import MAX_RESULT, RESULT
+from gauge_mc.fits.files import MAX_RESULT, RESULT
 from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import ChainState, read_state

@@ -111,9 +111,8 @@ class ReducedOperator(LinearOperator):
         """Return a call that computes the even part of a vector of which forces follow.
 
         It is a vector X' on all sites with X^dagger (dMh) Y = X'^dagger (dM) Y for vectors X and Y
-        on the even sites, whose odd parts follow from the even ones
-        (`gauge_mc.extensions.quarks.forces.normal.OddSites`): X itself, or A^-dagger X if Mh is
-        divided by A.
+        on the even sites, whose odd parts follow from the even ones (see `OddSites` in
+        `dynamical.normal_systems`): X itself, or A^-dagger X if Mh is divided by A.
 
         Parameters
         ----------

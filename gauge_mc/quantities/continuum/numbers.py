@@ -20,8 +20,7 @@ from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.structured import typed
 from gauge_mc.fits import FITS, FittedEnsemble, result_of
-from gauge_mc.fits.quoted import WORD, QuotedNumber
-from gauge_mc.fits.shared.files import (
+from gauge_mc.fits.files import (
     OPTIONS,
     RESULT,
     match_of,
@@ -29,6 +28,7 @@ from gauge_mc.fits.shared.files import (
     refuses,
     tables_of_result,
 )
+from gauge_mc.fits.quoted import WORD, QuotedNumber
 from gauge_mc.options import check_options
 from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words

@@ -21,7 +21,7 @@ from gauge_mc.exports.tables import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading
-from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits import FITS, Fit, FitResult, files
 from gauge_mc.fits.quoted import (
     LEVEL,
     REDUCED,
@@ -34,7 +34,6 @@ from gauge_mc.fits.quoted import (
     reduced,
     tag_of_levels,
 )
-from gauge_mc.fits.shared import files
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.quantities.polyakov import observables

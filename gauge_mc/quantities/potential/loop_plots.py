@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.domain.lattice import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits.files import FitOfOtherTablesError, find_table_by_columns, wants_exact
 from gauge_mc.fits.quoted import LEVEL, tag_of_levels
-from gauge_mc.fits.shared.files import FitOfOtherTablesError, find_table_by_columns, wants_exact
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot

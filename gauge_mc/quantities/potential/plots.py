@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import ContentMatch
-from gauge_mc.fits.shared.files import (
+from gauge_mc.fits.files import (
     FitOfOtherTablesError,
     match_of,
     refuses,

@@ -8,11 +8,11 @@ from gauge_mc.extensions.quarks.benchmarks.chiral import ChiralTime
 from gauge_mc.extensions.quarks.benchmarks.operators import OperatorTime, QuarksTime
 from tests.extensions.quarks import test_crossover
 from tests.extensions.quarks.condensate.fits.test_condensate import write_condensates
-from tests.extensions.quarks.hadrons.test_propagator_files import point, random_propagator
 from tests.extensions.quarks.overlap_spectrum.fits.test_overlap_spectrum import write_spectra
 from tests.extensions.quarks.scenarios import ELSEWHERE as ELSEWHERE
 from tests.extensions.quarks.scenarios import SCENARIOS as SCENARIOS
 from tests.extensions.quarks.spectroscopy.fits.test_residual_mass import write_residual_masses
+from tests.extensions.quarks.spectroscopy.test_propagator_files import point, random_propagator
 from tests.extensions.quarks.synthetic_hadrons import write_baryons, write_mesons
 
 QUOTED = {

@@ -9,7 +9,7 @@ import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
-from gauge_mc.extensions.quarks.crossover.fit import CrossoverPoint, crossover_of, peaks_of
+from gauge_mc.extensions.quarks.crossover import CrossoverPoint, crossover_of, peaks_of
 from gauge_mc.files.table import Table
 
 SAMPLES, SOURCES = 600, 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.hadrons.contractions import (
+from gauge_mc.extensions.quarks.spectroscopy.contractions import (
     Propagator,
     delta,
     diquark,

@@ -6,9 +6,9 @@ import pytest
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.operators import OPERATORS
 from gauge_mc.extensions.quarks.solvers import SolverParameters
+from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac

@@ -56,7 +56,7 @@ from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import json_with, parse_json, parse_toml, typed
 from gauge_mc.fits import FITS
-from gauge_mc.fits.shared.files import without_nan
+from gauge_mc.fits.files import without_nan
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import within
 from gauge_mc.quoting import CommandLine

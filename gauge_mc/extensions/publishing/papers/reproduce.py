@@ -18,7 +18,7 @@ from gauge_mc.extensions.publishing.papers import cards
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS, fit_all
-from gauge_mc.fits.shared.files import MAX_RESULT
+from gauge_mc.fits.files import MAX_RESULT
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.pictures import GREY, SHADE, WIDTH, look, typeset
 from gauge_mc.run.directory import Run

@@ -32,7 +32,6 @@ from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
     along_of,
     kept_extent,
 )
-from gauge_mc.extensions.quarks.hadrons.contractions import Array, Propagator, meson, spin_tensor
 from gauge_mc.extensions.quarks.hopping import (
     ADDED,
     DIVIDED,
@@ -46,6 +45,12 @@ from gauge_mc.extensions.quarks.hopping import (
 )
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
+from gauge_mc.extensions.quarks.spectroscopy.contractions import (
+    Array,
+    Propagator,
+    meson,
+    spin_tensor,
+)
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, LINKS_ALONE, Phases

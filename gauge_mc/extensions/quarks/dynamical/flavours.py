@@ -16,6 +16,7 @@ from gauge_mc import defaults
 from gauge_mc.errors import NoMemoryError, UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
+from gauge_mc.extensions.quarks.dynamical import normal_systems
 from gauge_mc.extensions.quarks.dynamical.monomials import (
     ACCURACY,
     Determinant,
@@ -24,8 +25,7 @@ from gauge_mc.extensions.quarks.dynamical.monomials import (
     RationalRatio,
     TwoFlavours,
 )
-from gauge_mc.extensions.quarks.forces import normal
-from gauge_mc.extensions.quarks.forces.normal import QuarkSystem
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSystem
 from gauge_mc.extensions.quarks.operators import (
     CRITICAL_KAPPA,
     OPERATORS,
@@ -38,7 +38,7 @@ from gauge_mc.extensions.quarks.operators import (
     kind_with,
     operator_with,
 )
-from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_ERROR
+from gauge_mc.extensions.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
 from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
@@ -176,7 +176,7 @@ SOLVER = (
         "Largest norm of the true residual relative to the source, for forces.",
         least=LEAST_TOLERANCE,
         most=1e-2,
-        usual=normal.FORCE_TOLERANCE,
+        usual=normal_systems.FORCE_TOLERANCE,
     ),
     Option(
         "action_tolerance",
@@ -184,7 +184,7 @@ SOLVER = (
         "The same for actions and pseudofermions.",
         least=LEAST_TOLERANCE,
         most=1e-2,
-        usual=normal.ACTION_TOLERANCE,
+        usual=normal_systems.ACTION_TOLERANCE,
     ),
     Option("iterations", int, "Largest number of iterations.", least=1, usual=ITERATIONS),
     Option(
@@ -193,7 +193,7 @@ SOLVER = (
         "Number of earlier solutions of a trajectory from which solvers start. Trajectories are "
         "then reversible only as far as force_tolerance goes, which must be 1e-10 or less.",
         least=0,
-        most=normal.MOST_HISTORY,
+        most=normal_systems.MOST_HISTORY,
         usual=0,
     ),
     REDUCTION,
@@ -511,9 +511,11 @@ class DynamicalQuarks(OptionItem):
         return phases_of(self.angles, strict)
 
     @property
-    def request(self) -> normal.QuarkSolver:
+    def request(self) -> normal_systems.QuarkSolver:
         """How solutions are computed."""
-        return normal.QuarkSolver(**{x.name: self.values.get(x.name, x.usual) for x in SOLVER})
+        return normal_systems.QuarkSolver(
+            **{x.name: self.values.get(x.name, x.usual) for x in SOLVER}
+        )
 
     def levels(self, count: int) -> list[int]:
         """Return the level of the force of every mass, given the number of levels.
@@ -549,7 +551,7 @@ def solver_seconds(devices: DeviceGroup, lattice: Lattice, group: str, precision
     """
     try:
         field = Field.hot(lattice, group, precision, devices)
-        system = QuarkSystem(Wilson(field, TRIAL_KAPPA), normal.QuarkSolver())
+        system = QuarkSystem(Wilson(field, TRIAL_KAPPA), normal_systems.QuarkSolver())
         system.phi.put_equal_slices()
 
         def solution(tolerance: float) -> tuple[float, int]:

@@ -12,13 +12,13 @@ import numpy as np
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import zero
 from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.extensions.quarks import rational_functions
 from gauge_mc.extensions.quarks.diagonal import shared_on
-from gauge_mc.extensions.quarks.forces import normal
-from gauge_mc.extensions.quarks.forces.normal import QuarkSystem
+from gauge_mc.extensions.quarks.dynamical import normal_systems
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSystem
 from gauge_mc.extensions.quarks.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.preconditioned import NormalOperator
-from gauge_mc.extensions.quarks.rational import rational_functions
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
@@ -139,7 +139,9 @@ class Determinant(QuarkMonomial):
         """Return the value of the term for every chain, as the contributions of blocks of sites."""
         part, weight = self._operator.hermitian, -self._flavours / 2
         if self._operator.diagonal == HERMITIAN:
-            sums = replica_sums(self.field.devices, normal.log_determinants(part), self.chains)
+            sums = replica_sums(
+                self.field.devices, normal_systems.log_determinants(part), self.chains
+            )
             return [Energy.of(weight * parts) for parts in sums]
         count = self.field.lattice.sites // 2 * SPINS * self.field.group.colours
         return [Energy.of(weight * count * math.log1p(part.mass**2))] * self.chains
@@ -147,7 +149,7 @@ class Determinant(QuarkMonomial):
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of all chains."""
         if self._operator.diagonal == HERMITIAN:
-            derivative = shared_on(self.field, normal.DiagonalDerivative)
+            derivative = shared_on(self.field, normal_systems.DiagonalDerivative)
             blocks = derivative.of_determinant(self._operator.hermitian, -self._flavours)
             self._operator.add_term_forces(force, blocks)
 
@@ -178,7 +180,7 @@ class Ratio(QuarkMonomial):
         self,
         light: DiracOperator,
         heavy: DiracOperator,
-        request: normal.QuarkSolver,
+        request: normal_systems.QuarkSolver,
         number: int,
         title: str = "ratio",
     ) -> None:
@@ -191,8 +193,8 @@ class Ratio(QuarkMonomial):
         # phi and X on all sites, whose other parts are those of the heavy operator.
         self._phi, self._x = (empty() for _ in range(2))
         self._take_x = self._drawing.reduced().left_part(self._x, self._system.even)
-        self._lift_phi = normal.OddSites(heavy, self._phi)
-        self._lift_x = normal.OddSites(heavy, self._x, dagger=True)
+        self._lift_phi = normal_systems.OddSites(heavy, self._phi)
+        self._lift_x = normal_systems.OddSites(heavy, self._x, dagger=True)
         self._copy_phi = Combine(self._phi, self._drawing.y, parity=EVEN)
         self._multiply_eta = self._system.reduced().apply(self._drawing.phi, self._eta)
         self._multiply_phi = self._drawing.reduced().apply(self._system.phi, self._phi)
@@ -281,7 +283,7 @@ class NormalPowers:
     def __init__(
         self,
         operator: DiracOperator,
-        request: normal.QuarkSolver,
+        request: normal_systems.QuarkSolver,
         flavours: float,
         power: float,
         ends: tuple[float, float] | None,
@@ -304,7 +306,7 @@ class NormalPowers:
             SpinorField.empty(operator.field, "double", TOGETHER, parity, operator.fifth)
             for parity in (EVEN, None, None)
         )
-        self._pairs = normal.NormalPairs(operator, self._even, self._x, self._y)
+        self._pairs = normal_systems.NormalPairs(operator, self._even, self._x, self._y)
 
     def _normal_operator(self, precision: str) -> LinearOperator:
         return NormalOperator(self._operator.reduced(True, precision))
@@ -441,7 +443,7 @@ class Rational(QuarkMonomial):
     def __init__(
         self,
         operator: DiracOperator,
-        request: normal.QuarkSolver,
+        request: normal_systems.QuarkSolver,
         number: int,
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
@@ -528,7 +530,7 @@ class RationalRatio(Rational):
         self,
         light: DiracOperator,
         heavy: DiracOperator,
-        request: normal.QuarkSolver,
+        request: normal_systems.QuarkSolver,
         number: int,
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
@@ -618,7 +620,7 @@ class TwoFlavours(QuarkMonomial):
     def __init__(
         self,
         operator: DiracOperator,
-        request: normal.QuarkSolver,
+        request: normal_systems.QuarkSolver,
         number: int,
         title: str = "two_flavours",
     ) -> None:

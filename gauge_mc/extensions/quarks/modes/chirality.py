@@ -10,7 +10,7 @@ from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.operators import HOPPING_PARAMETER, DiracOperator
 from gauge_mc.extensions.quarks.preconditioned import NormalOperator
-from gauge_mc.extensions.quarks.rational.rational_functions import SpectrumEnds
+from gauge_mc.extensions.quarks.rational_functions import SpectrumEnds
 from gauge_mc.extensions.quarks.solvers import ITERATIONS
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn

@@ -31,7 +31,7 @@ from threadpoolctl import ThreadpoolController
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
-from gauge_mc.extensions.quarks.rational.rational_functions import ChebyshevSum
+from gauge_mc.extensions.quarks.rational_functions import ChebyshevSum
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply, PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField

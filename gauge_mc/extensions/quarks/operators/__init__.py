@@ -21,7 +21,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import TERMS, Clover, DiagonalTerm, Twist, shared_on
-from gauge_mc.extensions.quarks.forces.normal import DiagonalDerivative, HoppingForce
+from gauge_mc.extensions.quarks.dynamical.normal_systems import DiagonalDerivative, HoppingForce
 from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab, in_units, storage_of

@@ -9,7 +9,7 @@ from gauge_mc import defaults
 from gauge_mc.extensions.quarks.diagonal import CSW
 from gauge_mc.extensions.quarks.operators import OPERATORS
 from gauge_mc.extensions.quarks.overlap import quarks, sign_function
-from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
+from gauge_mc.extensions.quarks.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.solvers.overlap import TOGETHER, FamilySolution, MassFamily
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
-from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
 from gauge_mc.extensions.quarks.modes import mode_files
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities, HermitianOperator
 from gauge_mc.extensions.quarks.modes.low_modes import (
@@ -44,6 +43,7 @@ from gauge_mc.extensions.quarks.overlap.sign_function import (
 from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
 from gauge_mc.extensions.quarks.solvers.overlap import TOGETHER, OverlapSolution, solve_all
+from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
 from gauge_mc.extensions.quarks.vectors import transport
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn, in_units

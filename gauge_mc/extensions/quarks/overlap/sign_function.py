@@ -36,8 +36,8 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
 )
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.preconditioned import norms_of
-from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
-from gauge_mc.extensions.quarks.rational.rational_functions import (
+from gauge_mc.extensions.quarks.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
+from gauge_mc.extensions.quarks.rational_functions import (
     MOST_DEGREE,
     ChebyshevSum,
     MinmaxPolynomial,
@@ -355,7 +355,7 @@ class Approximation(ABC, Generic[ApproximationData]):
 
 
 class Polynomial(Approximation[MinmaxPolynomial]):
-    """The minmax polynomial; see `gauge_mc.extensions.quarks.rational.rational_functions`.
+    """The minmax polynomial; see `gauge_mc.extensions.quarks.rational_functions`.
 
     It is computed in single precision where larger errors are allowed than those of a looser
     polynomial and of the rounding together.

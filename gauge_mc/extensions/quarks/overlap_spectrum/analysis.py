@@ -50,8 +50,8 @@ from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
     read_spectra,
 )
 from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.files import table_beside, tables_of_chains
 from gauge_mc.fits.quoted import QuotedNumber, empty_table, quoted_field, quoted_number
-from gauge_mc.fits.shared.files import table_beside, tables_of_chains
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import load
 from gauge_mc.options import Option

@@ -7,7 +7,7 @@ further applications of A (B. Jegerlehner, hep-lat/9612014; A. Frommer et al., I
 links of its own, the vectors of each have the bits that they have alone, and end or fail alone.
 
 The coefficients of the iteration are those of the Lanczos algorithm, so that the ends of the
-spectrum of A are found on the way (`gauge_mc.extensions.quarks.rational.rational_functions`).
+spectrum of A are found on the way (`gauge_mc.extensions.quarks.rational_functions`).
 
 A sum of the solutions needs no memory for each of them if the iteration is carried out twice: the
 solutions are combinations of the residuals, whose factors are known after the first time (H.
@@ -41,7 +41,7 @@ from gauge_mc.domain.slab import work
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator
 from gauge_mc.extensions.quarks.preconditioned import norms_of
-from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
+from gauge_mc.extensions.quarks.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, TIGHTER, SolverParameters
 from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
 from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
 from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.modes.low_modes import LowModes
@@ -33,6 +32,7 @@ from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SolverParameters
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
 from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms
+from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
 from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import Projection, VectorView
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

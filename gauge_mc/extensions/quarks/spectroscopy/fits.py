@@ -44,6 +44,7 @@ from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
 )
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.fits import FITS, DataResult, Fit, FitResult
+from gauge_mc.fits.files import find_table_by_columns
 from gauge_mc.fits.quoted import (
     AVERAGE,
     REDUCED,
@@ -54,7 +55,6 @@ from gauge_mc.fits.quoted import (
     quoted_number,
     reduced,
 )
-from gauge_mc.fits.shared.files import find_table_by_columns
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 

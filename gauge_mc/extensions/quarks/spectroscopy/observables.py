@@ -18,7 +18,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.domain_walls.coupled import EffectivePropagator, contact_correlator
 from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
-from gauge_mc.extensions.quarks.hadrons.contractions import (
+from gauge_mc.extensions.quarks.operators import INVERSE
+from gauge_mc.extensions.quarks.overlap.quarks import SIGN_COLUMNS
+from gauge_mc.extensions.quarks.preconditioned import DEFLATE
+from gauge_mc.extensions.quarks.spectroscopy.contractions import (
     AT_REST,
     BARYONS,
     QUARK_PAIRS,
@@ -31,9 +34,6 @@ from gauge_mc.extensions.quarks.hadrons.contractions import (
     of_parity,
     spin_tensor,
 )
-from gauge_mc.extensions.quarks.operators import INVERSE
-from gauge_mc.extensions.quarks.overlap.quarks import SIGN_COLUMNS
-from gauge_mc.extensions.quarks.preconditioned import DEFLATE
 from gauge_mc.extensions.quarks.spectroscopy.correlators import BARYONS as BARYON_COLUMNS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     BOSONS,

@@ -18,7 +18,7 @@ from gauge_mc.extensions.quarks.spectroscopy.correlators import describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.fits import BaryonFit, MesonFit, ResidualMassFit
 from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import ChiralFit, MassSeries
-from gauge_mc.fits.shared.files import find_table_by_columns
+from gauge_mc.fits.files import find_table_by_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures import pictures

@@ -19,15 +19,15 @@ from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.diagonal import MU
 from gauge_mc.extensions.quarks.domain_walls import coupled
 from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
-from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
-from gauge_mc.extensions.quarks.hadrons.propagator_files import STRICTLY, PropagatorPath
 from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
 from gauge_mc.extensions.quarks.operators import DiracOperator, operator_with
 from gauge_mc.extensions.quarks.preconditioned import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, solve
 from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SourceVectors
+from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
+from gauge_mc.extensions.quarks.spectroscopy.propagator_files import STRICTLY, PropagatorPath
 from gauge_mc.extensions.quarks.spectroscopy.quarks import KAPPA, MUS, SOURCE, Quarks
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import in_precision

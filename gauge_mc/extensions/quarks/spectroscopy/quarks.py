@@ -14,7 +14,6 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
-from gauge_mc.extensions.quarks.hadrons.contractions import AT_REST, Momentum
 from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.extensions.quarks.operators import (
     HOPPING_PARAMETER,
@@ -39,6 +38,7 @@ from gauge_mc.extensions.quarks.solvers import (
 from gauge_mc.extensions.quarks.solvers.overlap import TOGETHER as OVERLAP_TOGETHER
 from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SOURCES, SourceVectors, parse_source
+from gauge_mc.extensions.quarks.spectroscopy.contractions import AT_REST, Momentum
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
 from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES

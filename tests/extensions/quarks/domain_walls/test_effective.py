@@ -13,9 +13,9 @@ from gauge_mc.extensions.quarks.domain_walls.coupled import (
     midpoint_correlator,
     residual_mass,
 )
-from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall, optimal_weights
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
+from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field

@@ -7,7 +7,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Ratio, TwoFlavours
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.terms import TermLinks

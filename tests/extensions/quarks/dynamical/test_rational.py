@@ -10,7 +10,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational, default_ends
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
 from gauge_mc.extensions.quarks.operators import PlainWilson
 from tests.extensions.quarks.dynamical.weights import (
     QuarksOnLinks,

@@ -7,7 +7,7 @@ from gauge_mc import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.flavours import doublet_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.terms import TermLinks

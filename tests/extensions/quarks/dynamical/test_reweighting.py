@@ -12,7 +12,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.extensions.quarks.dynamical.flavours import doublet_on, operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Determinant, Ratio, Rational, TwoFlavours
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.integrators import INTEGRATORS, StepTuner, TimeScales

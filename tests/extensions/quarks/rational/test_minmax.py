@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.rational.rational_functions import (
+from gauge_mc.extensions.quarks.rational_functions import (
     ChebyshevSum,
     degree_for,
     minmax_polynomial,

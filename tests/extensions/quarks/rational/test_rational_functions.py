@@ -10,8 +10,8 @@ import pytest
 from scipy.special import ellipj, ellipk
 
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.rational import rational_functions
-from gauge_mc.extensions.quarks.rational.rational_functions import approximate
+from gauge_mc.extensions.quarks import rational_functions
+from gauge_mc.extensions.quarks.rational_functions import approximate
 
 POWERS = (-0.5, -0.25, 0.25, 0.5, -0.75, 0.125, -0.9, -0.05)
 RANGES = ((1e-3, 1.0), (1e-7, 5.0))

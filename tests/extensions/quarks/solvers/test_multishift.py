@@ -13,7 +13,7 @@ from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.preconditioned import NormalOperator, PreconditionedOperator
-from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
+from gauge_mc.extensions.quarks.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch, ShiftedSystem, TwoPassSum
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

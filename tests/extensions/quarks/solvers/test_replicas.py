@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver, QuarkSystem
 from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.solvers import krylov

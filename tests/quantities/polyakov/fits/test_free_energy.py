@@ -9,7 +9,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.quantities.polyakov.observables import CORRELATOR_COLUMNS
 from tests.quantities.shown import shown
 

@@ -7,7 +7,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import UsageError
-from gauge_mc.fits.shared.files import FitOfOtherTablesError, exactly_of_tables
+from gauge_mc.fits.files import FitOfOtherTablesError, exactly_of_tables
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.runs import noted_cautions
 from gauge_mc.quantities.potential.plots import read_potential

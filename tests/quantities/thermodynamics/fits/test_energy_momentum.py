@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     S_1,
     S_2,

@@ -6,7 +6,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.flows import FLOWS
 from gauge_mc.quantities.thermodynamics.field_correlators import FIELD_COLUMNS, on_lattice
 from tests.quantities.shown import shown

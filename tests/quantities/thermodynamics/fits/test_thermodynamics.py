@@ -9,7 +9,7 @@ import gauge_mc
 from gauge_mc.cli.document import plain
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS
 from gauge_mc.quantities.thermodynamics.integral import read_bulk_runs

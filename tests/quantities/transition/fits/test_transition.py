@@ -13,7 +13,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
-from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.fits.files import read_fit
 from gauge_mc.groups import GROUPS
 from gauge_mc.plots.drawing import plot
 from gauge_mc.quantities.transition import results as infinite_volume

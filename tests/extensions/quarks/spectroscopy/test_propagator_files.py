@@ -12,14 +12,14 @@ import gauge_mc
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.hadrons.propagator_files import (
+from gauge_mc.extensions.quarks.spectroscopy.observables import Mesons
+from gauge_mc.extensions.quarks.spectroscopy.propagator_files import (
     PAIRS,
     STRICTLY,
     TWELVE_SINK,
     StoredPropagator,
     read_propagator,
 )
-from gauge_mc.extensions.quarks.spectroscopy.observables import Mesons
 from gauge_mc.extensions.quarks.vectors.basis import BASES, GAMMA_5, SIXTEEN, change_of_basis
 from tests.calls import call
 from tests.extensions.quarks.links import field_of

@@ -25,8 +25,8 @@ from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
 from gauge_mc.extensions.quarks.vectors.basis import IMAGINARY_MU
 from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.files import find_table_by_columns, tables_with_columns
 from gauge_mc.fits.quoted import QuotedNumber, quoted_number, table_of
-from gauge_mc.fits.shared.files import find_table_by_columns, tables_with_columns
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS

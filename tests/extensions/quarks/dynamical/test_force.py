@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.forces.normal import MOST_PAIRS
+from gauge_mc.extensions.quarks.dynamical.normal_systems import MOST_PAIRS
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field

@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.hadrons.contractions import (
+from gauge_mc.extensions.quarks.spectroscopy.contractions import (
     Propagator,
     delta,
     diquark,

@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver, QuarkSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients
 from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem

@@ -1,1 +1,0 @@
-"""Crossovers of runs with quarks: peaks of susceptibilities."""

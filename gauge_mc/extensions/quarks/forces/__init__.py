@@ -1,1 +1,0 @@
-"""Pseudofermions of hybrid Monte Carlo, their solutions and forces."""

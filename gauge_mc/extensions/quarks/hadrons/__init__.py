@@ -1,1 +1,0 @@
-"""Propagators of quarks and their contractions to correlators of hadrons."""

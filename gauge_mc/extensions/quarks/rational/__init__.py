@@ -1,1 +1,0 @@
-"""Functions of operators: polynomials, rational functions, and their shifted solutions."""

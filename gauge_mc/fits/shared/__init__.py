@@ -1,1 +1,0 @@
-"""Parts that several fits have: options, the tables of runs, and files of results."""

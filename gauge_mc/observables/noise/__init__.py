@@ -1,1 +1,0 @@
-"""Reduction of the noise of lines along t: multilevel averages and multihit."""

@@ -1,1 +1,0 @@
-"""Trajectories of hybrid Monte Carlo: acceptance, energies and cost."""
