@@ -47,7 +47,7 @@ from gauge_mc.cli.help import (
 )
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
-from gauge_mc.extensions.publishing.papers.cards import (
+from gauge_mc.extensions.publishing.papers import (
     UNREAD,
     ComparedEntry,
     Comparison,

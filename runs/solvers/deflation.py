@@ -18,7 +18,7 @@ from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.sources import parse_source
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, STORAGES, SpinorField
 from gauge_mc.quoting import listed, number, whole_number
 
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from gauge_mc import Wilson, measure
 from gauge_mc.errors import GaugeError
+from gauge_mc.extensions.quarks.hopping import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import System
 from gauge_mc.extensions.quarks.solvers import (
     DEFECT,
     METHODS,
@@ -38,9 +38,9 @@ from gauge_mc.extensions.quarks.solvers import (
     SolverProgress,
     StagnationError,
 )
-from gauge_mc.extensions.quarks.solvers.residuals import Residual
+from gauge_mc.extensions.quarks.solvers.iterations import Residual
 from gauge_mc.extensions.quarks.sources import parse_source
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
 from gauge_mc.quoting import listed, number
 
 EXACT = 1e-14

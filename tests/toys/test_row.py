@@ -8,7 +8,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 
 sources = pytest.importorskip("gauge_mc.extensions.quarks.sources")
-spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors.spinors")
+spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors")
 
 LATTICE = Lattice(4, 4, 4, 6)
 

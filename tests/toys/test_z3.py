@@ -7,7 +7,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 
 noise = pytest.importorskip("gauge_mc.extensions.quarks.noise")
-spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors.spinors")
+spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors")
 
 
 def test_its_values_are_equally_frequent():

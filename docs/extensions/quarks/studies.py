@@ -9,12 +9,15 @@ import numpy as np
 
 from docs.studies.study import COMMON, Found, Series, Study, pair
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
+    AXIAL,
+    MESONS,
+    PSEUDOSCALAR,
     HadronCorrelators,
+    Ranges,
     read_hadron_correlators,
 )
-from gauge_mc.extensions.quarks.spectroscopy.masses import AXIAL, MESONS, PSEUDOSCALAR, Ranges
+from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     MassSeries,
     chiral_fits,

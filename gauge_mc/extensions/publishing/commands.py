@@ -15,12 +15,7 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_
 from gauge_mc.cli.options import after, with_settings
 from gauge_mc.console import Console, plain_table
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
-from gauge_mc.extensions.publishing.papers.cards import (
-    PaperCard,
-    find_card,
-    known_cards,
-    read_paper,
-)
+from gauge_mc.extensions.publishing.papers import PaperCard, find_card, known_cards, read_paper
 from gauge_mc.extensions.publishing.papers.reproduce import (
     OUTPUT,
     compare_kept,
@@ -145,7 +140,7 @@ class Totals:
 
 @prints(
     CardList,
-    "gauge_mc.extensions.publishing.papers.cards:Comparison",
+    "gauge_mc.extensions.publishing.papers:Comparison",
     Totals,
     "gauge_mc.extensions.publishing.commands:PaperForecast",
 )

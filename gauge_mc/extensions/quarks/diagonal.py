@@ -17,7 +17,7 @@ from typing import ClassVar, TypeVar, cast
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, StoredSlab, empty_slabs
+from gauge_mc.extensions.quarks.vectors import STORAGES, StoredSlab, empty_slabs
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option, check_declared
 from gauge_mc.registry import Registry, in_words

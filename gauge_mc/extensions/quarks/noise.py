@@ -16,7 +16,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import BOTH_PARITIES, work
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import Position, SourceVectors
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.quoting import quoted, root_of_unity
 from gauge_mc.random import GENERATORS, stream

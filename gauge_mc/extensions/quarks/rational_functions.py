@@ -45,8 +45,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.hopping import LinearOperator, Recur
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 
 
 class ChebyshevSum:

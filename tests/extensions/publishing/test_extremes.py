@@ -9,16 +9,20 @@ import pytest
 from gauge_mc import publish
 from gauge_mc.console import Console
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.publishing.checks import check_kernels, make_again, published_chain
-from gauge_mc.extensions.publishing.papers import reproduce
-from gauge_mc.extensions.publishing.papers.cards import (
+from gauge_mc.extensions.publishing.papers import (
     ComparedEntry,
     Comparison,
     UsedEnsemble,
     read_comparison,
     read_paper,
+    reproduce,
 )
-from gauge_mc.extensions.publishing.publish import results_of
+from gauge_mc.extensions.publishing.publish import (
+    check_kernels,
+    make_again,
+    published_chain,
+    results_of,
+)
 from gauge_mc.extensions.publishing.record import read_configurations
 from gauge_mc.fits import fit
 from gauge_mc.inspection.verify import checks_of

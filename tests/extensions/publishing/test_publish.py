@@ -17,9 +17,9 @@ import pytest
 from gauge_mc import publish
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import UNCHECKED, DamagedError, GaugeError, UsageError
-from gauge_mc.extensions.publishing import checks, record
 from gauge_mc.extensions.publishing import publish as publishing
-from gauge_mc.extensions.publishing.checks import check_chain, make_again
+from gauge_mc.extensions.publishing import record
+from gauge_mc.extensions.publishing.publish import check_chain, make_again
 from gauge_mc.extensions.publishing.record import published_files
 from gauge_mc.inspection.verify import verify
 from gauge_mc.run.checkpoint import read_state
@@ -146,7 +146,7 @@ def endless(folder):
 
 @pytest.mark.slow
 def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
-    monkeypatch.setattr(checks, "TRIAL_SECONDS", 0.05)
+    monkeypatch.setattr(publishing, "TRIAL_SECONDS", 0.05)
     found = [one for one in verify(endless, regenerate=1) if one.sound is not True]
     (refused,) = found
     assert (refused.path.name, refused.sound) == ("configurations.csv", None)
@@ -162,7 +162,7 @@ def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
 
 @pytest.mark.slow
 def test_a_time_limit_allows_what_takes_longer(folder, monkeypatch):
-    monkeypatch.setattr(checks, "TRIAL_SECONDS", 0)
+    monkeypatch.setattr(publishing, "TRIAL_SECONDS", 0)
     words = ("verify", folder, "--regenerate", "9")
     shown, _, code = call_apart(*words, "--time-limit", "0:00:00")
     assert code == UNCHECKED

@@ -12,7 +12,7 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.actions.loops import Iwasaki, Wilson
 from gauge_mc.extensions.publishing.qcdml import configuration, ensemble, reason_for_none
 from gauge_mc.extensions.publishing.record import Author, PublishedConfiguration, Publisher
-from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
+from gauge_mc.extensions.quarks.domain_walls import TwistedDoublet
 from gauge_mc.extensions.quarks.dynamical import flavours as dynamical
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option

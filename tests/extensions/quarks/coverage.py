@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.extensions.quarks.spectroscopy.masses import ratio_series
+from gauge_mc.extensions.quarks.spectroscopy.correlators import ratio_series
 
 EXACT = ("ratio",)
 """Quantities whose errors are right from 20 independent measurements on."""

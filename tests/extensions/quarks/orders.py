@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.extensions.quarks.hopping import ODD
+from gauge_mc.extensions.quarks.hopping import ODD, System
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.preconditioned import System
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.overlap import Overlap
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from tests.emulator.orders import LATTICE, links_on
 from tests.extensions.quarks.reference import dirac, walls
 

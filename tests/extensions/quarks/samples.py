@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.extensions.quarks.benchmarks.chiral import ChiralTime
-from gauge_mc.extensions.quarks.benchmarks.operators import OperatorTime, QuarksTime
+from gauge_mc.extensions.quarks.benchmarks import ChiralTime, OperatorTime, QuarksTime
 from tests.extensions.quarks import test_crossover
 from tests.extensions.quarks.condensate.fits.test_condensate import write_condensates
 from tests.extensions.quarks.overlap_spectrum.fits.test_overlap_spectrum import write_spectra
@@ -35,9 +34,9 @@ CALLS = {
 """Calls of commands that print documents of quarks; see ``tests/cli/test_json.py``."""
 
 BENCHMARKS = {
-    "gauge_mc.extensions.quarks.benchmarks.operators.quarks_time": QuarksTime,
-    "gauge_mc.extensions.quarks.benchmarks.operators.operator_time": OperatorTime,
-    "gauge_mc.extensions.quarks.benchmarks.chiral.chiral_time": ChiralTime,
+    "gauge_mc.extensions.quarks.benchmarks.quarks_time": QuarksTime,
+    "gauge_mc.extensions.quarks.benchmarks.operator_time": OperatorTime,
+    "gauge_mc.extensions.quarks.benchmarks.chiral_time": ChiralTime,
 }
 """Functions that time kernels, and the classes of their results."""
 

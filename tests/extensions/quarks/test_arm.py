@@ -12,7 +12,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.operators import PlainWilson, Wilson
 from gauge_mc.extensions.quarks.solvers import SOLVERS
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
+from gauge_mc.extensions.quarks.vectors import STORAGES
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from tests.extensions.quarks.links import field_of

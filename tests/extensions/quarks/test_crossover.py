@@ -8,7 +8,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
+from gauge_mc.extensions.quarks.condensate import COLUMNS
 from gauge_mc.extensions.quarks.crossover import CrossoverPoint, crossover_of, peaks_of
 from gauge_mc.files.table import Table
 

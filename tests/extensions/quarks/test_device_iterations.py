@@ -7,22 +7,20 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks import solvers
 from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver, QuarkSystem
-from gauge_mc.extensions.quarks.hopping import EVEN
+from gauge_mc.extensions.quarks.hopping import EVEN, NormalOperator, System
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator, System
 from gauge_mc.extensions.quarks.solvers import (
     SOLVERS,
     SolverParameters,
-    device_iterations,
+    iterations,
     krylov,
     multishift,
     solve,
 )
-from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations
+from gauge_mc.extensions.quarks.solvers.iterations import DeviceIterations, Residual
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
-from gauge_mc.extensions.quarks.solvers.residuals import Residual
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
 from tests.extensions.quarks.reference.dirac import random_spinor
@@ -150,7 +148,7 @@ def test_bytes_do_not_depend_on_how_many_iterations_are_given(
 ):
     """One where iterations take longer than the host does to launch, else two."""
     given, at_once = [], DeviceIterations.given_at_once
-    monkeypatch.setattr(device_iterations, "LAUNCH_SECONDS", seconds)
+    monkeypatch.setattr(iterations, "LAUNCH_SECONDS", seconds)
     noted = property(lambda ahead: given.append(at_once.fget(ahead)) or given[-1])
     monkeypatch.setattr(DeviceIterations, "given_at_once", noted)
     check("repeated", "cuda", by_host, DIVISIONS[:2])
@@ -195,7 +193,7 @@ def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
 def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
     """Where residuals of some vectors fall, but those of others do not."""
     monkeypatch.setattr(SOLVERS["cg"], "plateau", plateau)
-    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.residuals.SLOWEST", 0.2)
+    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.iterations.SLOWEST", 0.2)
     check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
 
 

@@ -7,12 +7,11 @@ import scipy.linalg
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.domain_walls import coupled, fifth_direction
+from gauge_mc.extensions.quarks import domain_walls
 from gauge_mc.extensions.quarks.hopping import ADDED, DIVIDED, EVEN, ODD, SOLVED, WHOLE
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.solvers import SOLVERS
-from gauge_mc.extensions.quarks.vectors import transport
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, transport
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import heatbath
@@ -308,7 +307,7 @@ def test_the_division_among_threads_changes_no_byte(storage, gpu, rng, monkeypat
     solved = []
     for threads_at_least, most in ((1, 2), (3 * LATTICE.sites // 2, 5), (10**9, 10)):
         monkeypatch.setattr(transport, "LEAST_THREADS", threads_at_least)
-        monkeypatch.setattr(coupled, "MOST_THREADS", most)
+        monkeypatch.setattr(domain_walls, "MOST_THREADS", most)
         operator = made(links, KINDS["moebius"], "su3", gpu)
         found.append(operator.apply(psi, precision=storage))
         prepared = operator.prepared(storage)
@@ -331,12 +330,12 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
     up, down = walls.diagonal(5, MASS, HEIGHT, **KINDS["moebius"][1])
     inverse = [np.linalg.inv(one) for one in (up, down)]
     d = np.stack([dirac.hopping(links, one, PHASES) for one in psi])
-    for most, kept in ((fifth_direction.COLUMN_BYTES, 5), (0, 0)):
-        monkeypatch.setattr(fifth_direction, "COLUMN_BYTES", most)
+    for most, kept in ((domain_walls.COLUMN_BYTES, 5), (0, 0)):
+        monkeypatch.setattr(domain_walls, "COLUMN_BYTES", most)
         prepared = made(links, KINDS["moebius"], "su3", gpu).prepared(storage)
         source = SpinorField.from_numpy(prepared.operator.field, psi, storage, fifth=5)
         target = source.like()
-        assert fifth_direction.kept_extent(source.field, source.storage, 5, together=True) == kept
+        assert domain_walls.kept_extent(source.field, source.storage, 5, together=True) == kept
         prepared.diagonals[True, False].prepare(target, source, (EVEN, ODD))()
         exact = walls.along(inverse, psi)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]

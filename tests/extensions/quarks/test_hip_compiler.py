@@ -2,7 +2,7 @@
 
 import pytest
 
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
+from gauge_mc.extensions.quarks.vectors import STORAGES
 from tests.devices.test_hip_compiler import check_nothing_spills, needs_hipcc
 
 

@@ -9,9 +9,8 @@ import pytest
 from gauge_mc.domain.slab import Slab, work
 from gauge_mc.extensions.quarks.hopping import ADDED
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.vectors import algebra
+from gauge_mc.extensions.quarks.vectors import SpinorField, algebra
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from tests.devices.large_memory import (
     BYTES,
     LAST,

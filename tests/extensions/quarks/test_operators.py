@@ -16,8 +16,7 @@ from gauge_mc.extensions.quarks.operators import (
     TwistedMass,
     WilsonClover,
 )
-from gauge_mc.extensions.quarks.vectors import transport
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, transport
 from gauge_mc.extensions.quarks.vectors.transport import ALL_REALS, FEW_REALS, VectorsPerThread
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS

@@ -9,7 +9,7 @@ from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.operators import OPERATORS
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference import overlap as reference

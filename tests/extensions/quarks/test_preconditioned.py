@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.hopping import EVEN, ODD
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD, PreconditionedOperator, norms_of
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator, norms_of
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import open_group
 from tests.extensions.quarks.links import field_of

@@ -5,13 +5,12 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
-from gauge_mc.extensions.quarks.hopping import EVEN
+from gauge_mc.extensions.quarks.domain_walls import TwistedDoublet
+from gauge_mc.extensions.quarks.hopping import EVEN, NormalOperator
 from gauge_mc.extensions.quarks.operators import PlainWilson
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.reference.fields import random_field

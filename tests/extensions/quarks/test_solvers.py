@@ -16,9 +16,9 @@ from gauge_mc.extensions.quarks.solvers import (
     SolverParameters,
     solve,
 )
-from gauge_mc.extensions.quarks.solvers.residuals import ResidualWatch
+from gauge_mc.extensions.quarks.solvers.iterations import ResidualWatch
 from gauge_mc.extensions.quarks.sources import parse_source
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import heatbath

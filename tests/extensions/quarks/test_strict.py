@@ -7,8 +7,8 @@ import pytest
 
 from gauge_mc import Field
 from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from tests.calls import call
 from tests.strictness import LATTICE, table_digests
 from tests.test_strict import CPU, OF_TABLES, SMALL

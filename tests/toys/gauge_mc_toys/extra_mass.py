@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
-from gauge_mc.extensions.quarks.vectors.spinors import StoredSlab
+from gauge_mc.extensions.quarks.vectors import StoredSlab
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option
 

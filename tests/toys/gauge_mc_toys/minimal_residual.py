@@ -4,7 +4,7 @@ import numpy as np
 
 from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.solvers import Solver, SolverParameters
-from gauge_mc.extensions.quarks.solvers.residuals import Norms, Residual
+from gauge_mc.extensions.quarks.solvers.iterations import Norms, Residual
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, Multiply
 
 

@@ -14,7 +14,7 @@ from gauge_mc.extensions.quarks.sources import (
     label_of_place,
     unit_vectors,
 )
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 
 

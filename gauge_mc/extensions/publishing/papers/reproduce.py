@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.publishing.papers import cards
+from gauge_mc.extensions.publishing import papers
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS, fit_all
@@ -33,7 +33,7 @@ LONGEST = 34
 """Number of characters after which the name of an entry is cut at an axis."""
 
 
-def draw_comparison(comparison: cards.Comparison, path: Path) -> None:
+def draw_comparison(comparison: papers.Comparison, path: Path) -> None:
     """Draw the entries that have a value, one below the other, and their pulls beside them.
 
     If all have an abscissa, values are drawn against it, and the pulls below; otherwise every entry
@@ -49,7 +49,7 @@ def draw_comparison(comparison: cards.Comparison, path: Path) -> None:
         _draw_lines(drawn, path, title)
 
 
-def _draw_against(drawn: list[cards.ComparedEntry], path: Path, title: str) -> None:
+def _draw_against(drawn: list[papers.ComparedEntry], path: Path, title: str) -> None:
     x = np.array([x.at for x in drawn], float)
     with figure_file(path, (WIDTH, 5.0)) as figure:
         above, below = figure.subplots(2, sharex=True, height_ratios=(3, 1.4))
@@ -63,12 +63,12 @@ def _draw_against(drawn: list[cards.ComparedEntry], path: Path, title: str) -> N
         below.axhspan(-1, 1, color=SHADE)
         below.axhline(0, color=GREY, linewidth=0.8)
         below.plot(x, pulls, **look(1), linestyle="none")
-        most = max(cards.LARGE_PULL, *(abs(pull or 0) for pull in pulls)) * 1.15
+        most = max(papers.LARGE_PULL, *(abs(pull or 0) for pull in pulls)) * 1.15
         below.set_ylim(-most, most)
         below.set_ylabel("pull")
 
 
-def _draw_lines(drawn: list[cards.ComparedEntry], path: Path, title: str) -> None:
+def _draw_lines(drawn: list[papers.ComparedEntry], path: Path, title: str) -> None:
     y = np.arange(len(drawn))[::-1]
     published = _column(drawn, "published")
     scale = np.where(published == 0, 1.0, np.abs(published))
@@ -90,7 +90,7 @@ def _draw_lines(drawn: list[cards.ComparedEntry], path: Path, title: str) -> Non
         right.axvline(0, color=GREY, linewidth=0.8)
         pulls = [x.pull or 0.0 for x in drawn]
         right.plot(pulls, y, **look(1), linestyle="none")
-        most = max(cards.LARGE_PULL, *map(abs, pulls)) * 1.15
+        most = max(papers.LARGE_PULL, *map(abs, pulls)) * 1.15
         right.set_xlim(-most, most)
         right.set_ylim(-0.6, len(drawn) - 0.4)
         right.set_xlabel("pull")
@@ -100,11 +100,11 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def _column(drawn: list[cards.ComparedEntry], name: str) -> np.ndarray:
+def _column(drawn: list[papers.ComparedEntry], name: str) -> np.ndarray:
     return np.array([getattr(x, name) for x in drawn], float)
 
 
-def _errors(drawn: list[cards.ComparedEntry]) -> np.ndarray:
+def _errors(drawn: list[papers.ComparedEntry]) -> np.ndarray:
     return np.array([math.hypot(x.error or 0.0, x.systematic) for x in drawn])
 
 
@@ -122,12 +122,12 @@ IGNORED = {"chain_version", "configs", "format", "seed"}
 class _Work:
     """One call of `reproduce`."""
 
-    card: cards.PaperCard
+    card: papers.PaperCard
     folder: Path
     execution: Mapping[str, Any]
     progress: bool
     deadline: float | None
-    used: dict[str, cards.UsedEnsemble] = field(default_factory=dict)
+    used: dict[str, papers.UsedEnsemble] = field(default_factory=dict)
     results: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     stopped: str | None = None
 
@@ -142,23 +142,23 @@ class _Work:
             if reason not in (None, TIME_LIMIT):
                 self.stopped = reason
 
-    def _options(self, ensemble: cards.PaperEnsemble, limit: float | None) -> dict[str, Any]:
+    def _options(self, ensemble: papers.PaperEnsemble, limit: float | None) -> dict[str, Any]:
         """Return how and where an ensemble is carried out."""
         time_limit = {} if limit is None else {"time_limit": f"0:0:{max(1, round(limit))}"}
         return {**self.execution, "output": self.path(ensemble), **time_limit}
 
     def _run(
-        self, ensemble: cards.PaperEnsemble, limit: float | None
-    ) -> tuple[cards.UsedEnsemble, str | None]:
+        self, ensemble: papers.PaperEnsemble, limit: float | None
+    ) -> tuple[papers.UsedEnsemble, str | None]:
         options = self._options(ensemble, limit)
         run = generate(ensemble.values_within(self.folder), progress=self.progress, **options)
         values, updates = run.parameters.values(), run.parameters.updates
-        used = cards.UsedEnsemble(ensemble.name, str(run.path), values, False, run.sweep, updates)
+        used = papers.UsedEnsemble(ensemble.name, str(run.path), values, False, run.sweep, updates)
         return used, run.stopped
 
     def _scan(
-        self, ensemble: cards.PaperEnsemble, limit: float | None
-    ) -> tuple[cards.UsedEnsemble, str | None]:
+        self, ensemble: papers.PaperEnsemble, limit: float | None
+    ) -> tuple[papers.UsedEnsemble, str | None]:
         """Carry out a scan, smaller lattices first, each within its share of the time."""
         path = self.path(ensemble)
         members = ScanRequest.of({**ensemble.values, "output": path}).scan().members()
@@ -178,14 +178,14 @@ class _Work:
         updates = sum(each.parameters.updates for each in members)
         sweeps = [open_run(each.run.path).sweep for each in members if each.run.exists()]
         parameters = ensemble.parameters.values()
-        used = cards.UsedEnsemble(ensemble.name, path, parameters, False, sum(sweeps), updates)
+        used = papers.UsedEnsemble(ensemble.name, path, parameters, False, sum(sweeps), updates)
         return used, stopped
 
-    def path(self, ensemble: cards.PaperEnsemble) -> str:
+    def path(self, ensemble: papers.PaperEnsemble) -> str:
         """Return the run directory of an ensemble, which all cards share."""
         return str(ensemble_path(self.folder, ensemble))
 
-    def compared(self, entry: cards.Entry) -> cards.ComparedEntry:
+    def compared(self, entry: papers.Entry) -> papers.ComparedEntry:
         """Return an entry beside our value; its note says why there is none."""
         try:
             ours, error, systematic = self.number(entry)
@@ -198,7 +198,7 @@ class _Work:
             return _beside(entry, problem=problem)
         return _beside(entry, ours, error, systematic)
 
-    def number(self, entry: cards.Entry) -> tuple[float, float, float]:
+    def number(self, entry: papers.Entry) -> tuple[float, float, float]:
         """Return our value with its errors."""
         ensemble = self.card.ensembles[entry.ensemble]
         if entry.ensemble not in self.used:
@@ -213,7 +213,7 @@ class _Work:
             return average.value, average.error, 0.0
         return _of_result(self._fitted(ensemble, entry), entry)
 
-    def _fitted(self, ensemble: cards.PaperEnsemble, entry: cards.Entry) -> Any:
+    def _fitted(self, ensemble: papers.PaperEnsemble, entry: papers.Entry) -> Any:
         """Return the result of a fit, which is carried out once for all entries that need it."""
         key = (ensemble.name, entry.fit, repr(sorted(entry.options.items())))
         if key not in self.results:
@@ -237,19 +237,19 @@ ENSEMBLE_FOLDER = "ensembles"
 """Folder of the run directories in the folder of comparisons."""
 
 
-def ensemble_path(output: Path, ensemble: cards.PaperEnsemble) -> Path:
+def ensemble_path(output: Path, ensemble: papers.PaperEnsemble) -> Path:
     """Return the run directory of an ensemble in the folder of comparisons."""
     return output / ENSEMBLE_FOLDER / ensemble.folder
 
 
 def reproduce(
-    card: cards.PaperCard,
+    card: papers.PaperCard,
     *,
     output: Path = OUTPUT,
     budget: float | None = None,
     progress: bool = True,
     **execution: Any,
-) -> cards.Comparison:
+) -> papers.Comparison:
     """Carry out the ensembles and fits of a card, and compare with the published numbers.
 
     Ensembles that are there, with the same parameters, are continued or used as they are. The
@@ -266,14 +266,14 @@ def reproduce(
         raise
     entries = [work.compared(entry) for entry in card.entries]
     words = (card.name, card.paper, card.title, card.where, card.about)
-    comparison = cards.Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
+    comparison = papers.Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
     comparison.write(output)
     if find_spec("matplotlib") and any(entry.pull is not None for entry in comparison.entries):
         draw_comparison(comparison, output / f"{comparison.card}.pdf")
     return comparison
 
 
-def compare_kept(card: cards.PaperCard) -> cards.Comparison:
+def compare_kept(card: papers.PaperCard) -> papers.Comparison:
     """Compare the results of long runs that are kept beside a card, without generating anything.
 
     A kept result counts only if it is of the ensemble that the card describes: its ``run.toml`` is
@@ -292,7 +292,7 @@ def compare_kept(card: cards.PaperCard) -> cards.Comparison:
         try:
             if entry.ensemble not in used or not entry.fit:
                 raise GaugeError("There is no kept result.")
-            file = cards.result_file(
+            file = papers.result_file(
                 folders[ensemble.name], Path(FITS[entry.fit].file).stem, [*FITS]
             )
             result = _result(file)
@@ -303,7 +303,7 @@ def compare_kept(card: cards.PaperCard) -> cards.Comparison:
         except GaugeError as problem:
             entries.append(_beside(entry, problem=problem))
     words = (card.name, card.paper, card.title, card.where, card.about)
-    return cards.Comparison(*words, entries, [*used.values()])
+    return papers.Comparison(*words, entries, [*used.values()])
 
 
 def _result(file: Path) -> Any:
@@ -314,29 +314,29 @@ def _result(file: Path) -> Any:
         raise GaugeError(f"{file} is damaged or not the result of a fit.") from error
 
 
-def _of_result(result: Any, entry: cards.Entry) -> tuple[float, float, float]:
+def _of_result(result: Any, entry: papers.Entry) -> tuple[float, float, float]:
     """Return the value of an entry with its errors from the result of a fit."""
-    value, error = cards.number_with_error(result, entry.value)
-    further = cards.value_at(result, entry.systematic) if entry.systematic else 0.0
-    return value, error, abs(cards.plain_number(further or 0.0, entry.systematic))
+    value, error = papers.number_with_error(result, entry.value)
+    further = papers.value_at(result, entry.systematic) if entry.systematic else 0.0
+    return value, error, abs(papers.plain_number(further or 0.0, entry.systematic))
 
 
 def _beside(
-    entry: cards.Entry,
+    entry: papers.Entry,
     ours: float | None = None,
     error: float | None = None,
     systematic: float = 0.0,
     problem: GaugeError | str = "",
-) -> cards.ComparedEntry:
+) -> papers.ComparedEntry:
     """Return an entry beside our value, or with the problem because of which there is none."""
     names = (entry.name, entry.ensemble, entry.published, entry.error)
     note = f"{problem} {entry.note}".strip()
-    return cards.ComparedEntry(
+    return papers.ComparedEntry(
         *names, ours, error, systematic, entry.at, note, entry.read, entry.against
     )
 
 
-def _kept(ensemble: cards.PaperEnsemble, folder: Path) -> cards.UsedEnsemble:
+def _kept(ensemble: papers.PaperEnsemble, folder: Path) -> papers.UsedEnsemble:
     """Return the use of kept results, after a check that they are of this ensemble."""
     run = Run(folder)
     parameters = run.read()[0] if run.exists() else ensemble.parameters
@@ -347,10 +347,10 @@ def _kept(ensemble: cards.PaperEnsemble, folder: Path) -> cards.UsedEnsemble:
             f"The results in {folder} are of another ensemble than the card's {ensemble.name}: "
             f"{', '.join(different)} differ."
         )
-    return cards.UsedEnsemble(ensemble.name, f"results/{folder.name}", parameters.values(), True)
+    return papers.UsedEnsemble(ensemble.name, f"results/{folder.name}", parameters.values(), True)
 
 
-def _check_ensemble(result: Any, ensemble: cards.PaperEnsemble) -> None:
+def _check_ensemble(result: Any, ensemble: papers.PaperEnsemble) -> None:
     """Refuse a result that says that it is of another ensemble."""
     stated = result.get("ensemble") if isinstance(result, dict) else None
     stated = stated if isinstance(stated, dict) else {}
@@ -366,7 +366,7 @@ VARYING = ("beta", "lattice")
 """Parameters that differ between the runs of a scan."""
 
 
-def _cost(ensemble: cards.PaperEnsemble) -> float:
+def _cost(ensemble: papers.PaperEnsemble) -> float:
     """Return a rough measure of the time that the rest of an ensemble takes: links and colours."""
     if ensemble.scan:
         members = ScanRequest.of(ensemble.values).scan().members()

@@ -15,7 +15,7 @@ import numpy as np
 from gauge_mc import defaults
 from gauge_mc.errors import NoMemoryError, UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, MU, TERMS
-from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
+from gauge_mc.extensions.quarks.domain_walls import TwistedDoublet
 from gauge_mc.extensions.quarks.dynamical import normal_systems
 from gauge_mc.extensions.quarks.dynamical.monomials import (
     ACCURACY,
@@ -40,8 +40,8 @@ from gauge_mc.extensions.quarks.operators import (
 )
 from gauge_mc.extensions.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
+from gauge_mc.extensions.quarks.vectors import STORAGES
 from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Boundary, Phases
 from gauge_mc.fields.field import Field
 from gauge_mc.option_items import Items, OptionItem

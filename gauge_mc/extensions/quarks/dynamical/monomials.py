@@ -16,12 +16,17 @@ from gauge_mc.extensions.quarks import rational_functions
 from gauge_mc.extensions.quarks.diagonal import shared_on
 from gauge_mc.extensions.quarks.dynamical import normal_systems
 from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSystem
-from gauge_mc.extensions.quarks.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
+from gauge_mc.extensions.quarks.hopping import (
+    EVEN,
+    FORMS,
+    HERMITIAN,
+    LinearOperator,
+    NormalOperator,
+)
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs

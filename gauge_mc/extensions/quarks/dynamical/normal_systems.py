@@ -20,12 +20,11 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_file
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
-from gauge_mc.extensions.quarks.preconditioned import AdjointOperator, NormalOperator
+from gauge_mc.extensions.quarks.hopping import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SOLVERS, SolverParameters
-from gauge_mc.extensions.quarks.solvers.krylov import limited, runs
-from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem
+from gauge_mc.extensions.quarks.solvers.krylov import RepeatedSystem, limited, runs
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import VectorsPerThread
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.sums import SlabSums

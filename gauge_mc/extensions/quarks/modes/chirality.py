@@ -8,12 +8,12 @@ from functools import partial
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks import hopping
+from gauge_mc.extensions.quarks.hopping import NormalOperator
 from gauge_mc.extensions.quarks.operators import HOPPING_PARAMETER, DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator
 from gauge_mc.extensions.quarks.rational_functions import SpectrumEnds
 from gauge_mc.extensions.quarks.solvers import ITERATIONS
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
+from gauge_mc.extensions.quarks.vectors import SpinorField, in_turn
 
 COMBINE_CHIRALITIES = Kernel("combine_chiralities")
 
@@ -176,7 +176,7 @@ def measured_ends(
     ----------
     operator : LinearOperator
         The operator, such as Mh Mh^dagger
-        (`gauge_mc.extensions.quarks.preconditioned.NormalOperator`), in the precision of the
+        (`gauge_mc.extensions.quarks.hopping.NormalOperator`), in the precision of the
         vector.
     start : SpinorField
         One vector that has a part along every eigenvector, such as a random one.

@@ -30,25 +30,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
-from gauge_mc.extensions.quarks.hopping import EVEN, LinearOperator
-from gauge_mc.extensions.quarks.modes.chirality import norm_bound
-from gauge_mc.extensions.quarks.modes.low_modes import (
-    LowModeRequest,
-    LowModes,
-    low_modes,
-    random_vector,
-)
-from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import (
+from gauge_mc.extensions.quarks.hopping import (
     DEFLATE,
+    EVEN,
     AdjointOperator,
     Deflation,
+    LinearOperator,
     NormalOperator,
     norms_of,
 )
+from gauge_mc.extensions.quarks.modes import LowModeRequest, LowModes, low_modes, random_vector
+from gauge_mc.extensions.quarks.modes.chirality import norm_bound
+from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import InputFile, make_folder

@@ -22,9 +22,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import TERMS, Clover, DiagonalTerm, Twist, shared_on
 from gauge_mc.extensions.quarks.dynamical.normal_systems import DiagonalDerivative, HoppingForce
-from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.extensions.quarks.hopping import PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab, in_units, storage_of
+from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab, in_units, storage_of
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Boundary, Phases, reals_of
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option, check_declared, merged

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, finite
-from gauge_mc.extensions.quarks.domain_walls.coupled import CoupledOperator, PreparedWalls
-from gauge_mc.extensions.quarks.domain_walls.fifth_direction import (
+from gauge_mc.extensions.quarks.domain_walls import (
     Bidiagonal,
+    CoupledOperator,
     FifthMatrix,
     FifthProduct,
+    PreparedWalls,
     WallOperator,
     adjoint,
 )
@@ -26,14 +27,15 @@ from gauge_mc.extensions.quarks.hopping import (
     EVEN,
     ODD,
     Apply,
+    NormalOperator,
+    PreconditionedOperator,
     PreparedHop,
     ReducedOperator,
 )
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator, PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField, in_turn, in_units
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField, in_turn, in_units
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option

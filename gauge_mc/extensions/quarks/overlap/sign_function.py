@@ -20,13 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.extensions.quarks.hopping import Apply, InexactOperator, LinearOperator
-from gauge_mc.extensions.quarks.modes.chirality import (
-    HermitianOperator,
-    SquaredOperator,
-    norm_bound,
-)
-from gauge_mc.extensions.quarks.modes.low_modes import (
+from gauge_mc.extensions.quarks.hopping import Apply, InexactOperator, LinearOperator, norms_of
+from gauge_mc.extensions.quarks.modes import (
     LowModeRequest,
     joined,
     low_modes,
@@ -34,8 +29,12 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     rayleigh_ritz,
     ritz_minimum,
 )
+from gauge_mc.extensions.quarks.modes.chirality import (
+    HermitianOperator,
+    SquaredOperator,
+    norm_bound,
+)
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.rational_functions import LEAST_MINMAX_ERROR as LEAST_ERROR
 from gauge_mc.extensions.quarks.rational_functions import (
     MOST_DEGREE,
@@ -48,9 +47,9 @@ from gauge_mc.extensions.quarks.rational_functions import (
 )
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, TwoPassSum
+from gauge_mc.extensions.quarks.vectors import SpinorField, in_turn
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis, Projection
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.registry import nearest
 
 MODES = 20

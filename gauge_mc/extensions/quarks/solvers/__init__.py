@@ -20,28 +20,21 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
-from gauge_mc.extensions.quarks import preconditioned
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.hopping import HoppingOperator, LinearOperator
-from gauge_mc.extensions.quarks.solvers.device_iterations import (
-    UNWATCHED,
-    DeviceIterations,
-    runs_ahead,
-)
-from gauge_mc.extensions.quarks.solvers.residuals import (
+from gauge_mc.extensions.quarks.solvers.iterations import (
     SMALLER,
+    UNWATCHED,
     Counts,
+    DeviceIterations,
     Norms,
     Residual,
     ResidualWatch,
     in_groups,
+    runs_ahead,
 )
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, precisions_from, storage_of
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
-from gauge_mc.extensions.quarks.vectors.spinors import (
-    STORAGES,
-    SpinorField,
-    precisions_from,
-    storage_of,
-)
 from gauge_mc.options import Option, check_declared
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -506,7 +499,7 @@ def solve(
     source: SpinorField,
     solver: str,
     request: SolverParameters,
-    deflation: preconditioned.Deflation | None = None,
+    deflation: hopping.Deflation | None = None,
 ) -> Solution:
     """Solve M x = b for all vectors of a field.
 
@@ -543,7 +536,7 @@ def solve(
     began = time.perf_counter()
     ladder = _ladder(SOLVERS[solver], request.inner)
     kind, inner = ladder.pop(0)
-    system = preconditioned.System(operator, source, kind.uses_adjoint)
+    system = hopping.System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
     if deflation:
@@ -565,7 +558,7 @@ def solve(
                 before, (kind, inner) = (kind, inner), ladder.pop(0)
                 progress.notes.append(_changed(before, (kind, inner)))
                 if kind.uses_adjoint != system.with_adjoint:
-                    system = preconditioned.System(operator, source, kind.uses_adjoint)
+                    system = hopping.System(operator, source, kind.uses_adjoint)
                     previous, outer = outer, Residual(system.reduced, system.preconditioned)
                     outer.start_from(previous)
             finally:
@@ -598,7 +591,7 @@ def check_deflates(solver: str) -> None:
     names = [name for name, x in SOLVERS.items() if x.uses_adjoint]
     if solver not in names:
         raise UsageError(
-            f"{preconditioned.DEFLATE.flag} is for solvers that use the adjoint of the operator, "
+            f"{hopping.DEFLATE.flag} is for solvers that use the adjoint of the operator, "
             f"not for {solver}; choose {in_words(names, 'or')}, or leave it out."
         )
 

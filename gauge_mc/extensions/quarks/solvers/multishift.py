@@ -39,15 +39,18 @@ from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator
-from gauge_mc.extensions.quarks.preconditioned import norms_of
+from gauge_mc.extensions.quarks.hopping import InexactOperator, LinearOperator, norms_of
 from gauge_mc.extensions.quarks.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, TIGHTER, SolverParameters
-from gauge_mc.extensions.quarks.solvers import device_iterations as on_devices
-from gauge_mc.extensions.quarks.solvers.device_iterations import DeviceIterations, runs_ahead
-from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms, in_groups
-from gauge_mc.extensions.quarks.vectors import algebra
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
+from gauge_mc.extensions.quarks.solvers import iterations as on_devices
+from gauge_mc.extensions.quarks.solvers.iterations import (
+    SMALLER,
+    DeviceIterations,
+    Norms,
+    in_groups,
+    runs_ahead,
+)
+from gauge_mc.extensions.quarks.vectors import SpinorField, algebra, in_turn
 from gauge_mc.fields.sums import SUM_BYTES
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
 

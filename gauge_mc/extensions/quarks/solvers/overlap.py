@@ -1,7 +1,7 @@
 """Solutions of D(m) x = b for overlap quarks of several masses.
 
 x = D(m)^dagger y with (A + s) y = b / (4 rho^2 - m^2), s = m^2 / (4 rho^2 - m^2) and the operator A
-of a chirality (`gauge_mc.extensions.quarks.overlap.quarks`), so that a chiral part of b needs one
+of a chirality (`gauge_mc.extensions.quarks.overlap`), so that a chiral part of b needs one
 Krylov space for all masses and one sign function an iteration, whose errors may grow as residuals
 fall (N. Cundy et al., Comput. Phys. Commun. 165 (2005) 221, hep-lat/0405003). The true residual b -
 D(m) x decides: what is left of it is the right-hand side of a correction, because A is D^dagger D
@@ -24,18 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator
+from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator, norms_of
+from gauge_mc.extensions.quarks.modes import LowModes
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
-from gauge_mc.extensions.quarks.modes.low_modes import LowModes
 from gauge_mc.extensions.quarks.operators import QUARK_MASS, QuarkOperator
-from gauge_mc.extensions.quarks.preconditioned import norms_of
 from gauge_mc.extensions.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SolverParameters
+from gauge_mc.extensions.quarks.solvers.iterations import SMALLER, Norms
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch
-from gauge_mc.extensions.quarks.solvers.residuals import SMALLER, Norms
 from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import Projection, VectorView
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import Value

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.vectors import basis
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField, basis
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs

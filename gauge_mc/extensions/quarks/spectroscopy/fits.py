@@ -14,32 +14,35 @@ from rich.table import Table
 
 from gauge_mc.analysis.fitting import POOR
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.spectroscopy import residual_mass
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     BARYON_COLUMNS,
     BARYONS,
     MESON_COLUMNS,
     MESONS,
     HadronCorrelators,
-    describe_quarks,
-    read_hadron_correlators,
-)
-from gauge_mc.extensions.quarks.spectroscopy.masses import (
     HadronState,
     MassFit,
     Ranges,
     describe,
+    describe_quarks,
     quarks_of,
+    read_hadron_correlators,
 )
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
+    MASS_KEY,
+    RESIDUAL_COLUMNS,
     ChiralFit,
     HadronMass,
     MassSeries,
     PcacMass,
+    ResidualMasses,
+    ResidualTable,
     Spectrum,
     baryon_series,
     chiral_fits,
     meson_series,
+    read_residual_table,
+    residual_masses,
     spectrum,
 )
 from gauge_mc.files.columns import TableColumns
@@ -321,7 +324,7 @@ class BaryonFit(HadronFit):
 FITS.register(BaryonFit())
 
 
-class ResidualMassResult(DataResult[residual_mass.ResidualMasses]):
+class ResidualMassResult(DataResult[ResidualMasses]):
     """Residual masses of domain-wall quarks of an ensemble, and Z_A."""
 
     observable: ClassVar[str] = "residual mass of domain-wall quarks, and Z_A"
@@ -332,9 +335,7 @@ class ResidualMassResult(DataResult[residual_mass.ResidualMasses]):
         summary = self.found
         lines = [f"{summary.configurations} configurations."]
         lines += (
-            [f"{residual_mass.MASS_KEY} = {summary.ensemble[residual_mass.MASS_KEY]}."]
-            if residual_mass.MASS_KEY in summary.ensemble
-            else []
+            [f"{MASS_KEY} = {summary.ensemble[MASS_KEY]}."] if MASS_KEY in summary.ensemble else []
         )
         lines += [*(f"Left out: {x}" for x in summary.left_out), *summary.cautions]
         headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
@@ -365,8 +366,8 @@ class ResidualMassFit(Fit):
     joins: ClassVar[bool] = False
     name: ClassVar[str] = "residual-mass"
     summary: ClassVar[str] = "residual mass and Z_A of domain-wall quarks"
-    columns: ClassVar[tuple[str, ...]] = residual_mass.RESIDUAL_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (residual_mass.ResidualMasses,)
+    columns: ClassVar[tuple[str, ...]] = RESIDUAL_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (ResidualMasses,)
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> ResidualMassResult:
@@ -375,11 +376,11 @@ class ResidualMassFit(Fit):
 
     def fitted(
         self, path: Path, options: Mapping[str, Any]
-    ) -> tuple[residual_mass.ResidualTable, residual_mass.ResidualMasses]:
+    ) -> tuple[ResidualTable, ResidualMasses]:
         """Return the sums of a table, and the plateaus that are fitted to them."""
         skip = options.get(SKIP.name, 0)
-        table = residual_mass.read_residual_table(path, skip)
-        return table, residual_mass.residual_masses(table, ranges_of(options), skip)
+        table = read_residual_table(path, skip)
+        return table, residual_masses(table, ranges_of(options), skip)
 
 
 FITS.register(ResidualMassFit())

@@ -16,11 +16,14 @@ from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.domain_walls.coupled import EffectivePropagator, contact_correlator
-from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
+from gauge_mc.extensions.quarks.domain_walls import (
+    EffectivePropagator,
+    WallOperator,
+    contact_correlator,
+)
+from gauge_mc.extensions.quarks.hopping import DEFLATE
 from gauge_mc.extensions.quarks.operators import INVERSE
-from gauge_mc.extensions.quarks.overlap.quarks import SIGN_COLUMNS
-from gauge_mc.extensions.quarks.preconditioned import DEFLATE
+from gauge_mc.extensions.quarks.overlap import SIGN_COLUMNS
 from gauge_mc.extensions.quarks.spectroscopy.contractions import (
     AT_REST,
     BARYONS,
@@ -52,7 +55,7 @@ from gauge_mc.extensions.quarks.spectroscopy.quarks import (
     quark_options,
     quark_owners,
 )
-from gauge_mc.extensions.quarks.spectroscopy.residual_mass import COLUMNS as RESIDUAL_MASS_COLUMNS
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import COLUMNS as RESIDUAL_MASS_COLUMNS
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5, SIXTEEN, adjoint
 from gauge_mc.extensions.quarks.vectors.transport import reals_of
 from gauge_mc.fields.field import Field

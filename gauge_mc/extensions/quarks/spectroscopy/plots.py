@@ -13,10 +13,9 @@ import numpy as np
 from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.spectroscopy import residual_mass
-from gauge_mc.extensions.quarks.spectroscopy.correlators import describe_quarks
+from gauge_mc.extensions.quarks.spectroscopy import spectrum
+from gauge_mc.extensions.quarks.spectroscopy.correlators import HadronState, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.fits import BaryonFit, MesonFit, ResidualMassFit
-from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import ChiralFit, MassSeries
 from gauge_mc.fits.files import find_table_by_columns
 from gauge_mc.options import Option
@@ -395,7 +394,7 @@ PLOTS.register(ResidualMassPlot())
 
 
 def residual_mass_picture(
-    table: residual_mass.ResidualTable, fitted: residual_mass.ResidualMasses
+    table: spectrum.ResidualTable, fitted: spectrum.ResidualMasses
 ) -> pictures.Picture:
     """Return m_res(t) and, over the times that were fitted, its plateau with the error."""
     ratios = {quark: table.ratio(quark) for quark in table.values}
@@ -404,7 +403,7 @@ def residual_mass_picture(
             "The table has no correlators at the midpoint; measure with an even extent of the "
             "fifth direction and weights that are all 1."
         )
-    plateaus = {residual_mass.WallQuark(mass.m, mass.source): mass for mass in fitted.masses}
+    plateaus = {spectrum.WallQuark(mass.m, mass.source): mass for mass in fitted.masses}
     marks: list[pictures.Mark] = []
     for n, (quark, series) in enumerate(ratios.items()):
         if series is None:

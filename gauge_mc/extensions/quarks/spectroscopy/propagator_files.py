@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks.hopping import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.preconditioned import System
 from gauge_mc.extensions.quarks.solvers import Solution
 from gauge_mc.extensions.quarks.spectroscopy.contractions import columns_of, elements_of
+from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.basis import DEGRAND_ROSSI, change_of_basis
-from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import InputFile, make_folder

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError
+from gauge_mc.extensions.quarks import domain_walls
 from gauge_mc.extensions.quarks.diagonal import MU
-from gauge_mc.extensions.quarks.domain_walls import coupled
-from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
+from gauge_mc.extensions.quarks.domain_walls import WallOperator
+from gauge_mc.extensions.quarks.hopping import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
 from gauge_mc.extensions.quarks.operators import DiracOperator, operator_with
-from gauge_mc.extensions.quarks.preconditioned import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, solve
 from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SourceVectors
@@ -29,7 +29,7 @@ from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.propagator_files import STRICTLY, PropagatorPath
 from gauge_mc.extensions.quarks.spectroscopy.quarks import KAPPA, MUS, SOURCE, Quarks
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import in_precision
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import Record
@@ -89,7 +89,7 @@ class QuarkSolution(NamedTuple):
     """The propagator, with the sink smeared if that was asked for."""
     record: Record
     """The record in `SOLVES`."""
-    effective: coupled.EffectivePropagator | None = None
+    effective: domain_walls.EffectivePropagator | None = None
     """The midpoint and the currents of domain-wall quarks."""
 
 
@@ -225,7 +225,7 @@ def _solve_walls(
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
     arguments = quarks.solver, quarks.request, source.place, quarks.together
-    effective = coupled.effective_propagator(operator, vectors, *arguments)
+    effective = domain_walls.effective_propagator(operator, vectors, *arguments)
     _say(effective.notes, quark, label)
     words = (
         *quark,

@@ -14,6 +14,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
+from gauge_mc.extensions.quarks.hopping import DEFLATE
 from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.extensions.quarks.operators import (
     HOPPING_PARAMETER,
@@ -24,7 +25,6 @@ from gauge_mc.extensions.quarks.operators import (
     hopping_operators,
     operators_of,
 )
-from gauge_mc.extensions.quarks.preconditioned import DEFLATE
 from gauge_mc.extensions.quarks.solvers import (
     ITERATIONS,
     LEAST_TOLERANCE,
@@ -40,8 +40,8 @@ from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SOURCES, SourceVectors, parse_source
 from gauge_mc.extensions.quarks.spectroscopy.contractions import AT_REST, Momentum
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
+from gauge_mc.extensions.quarks.vectors import STORAGES
 from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field
 from gauge_mc.files.input import may_be_made

@@ -16,7 +16,7 @@ from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_file, structure, zero
 from gauge_mc.domain.slab import BOTH_PARITIES, Layout, work
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 
 ADVANCE_DIRECTION = Kernel("advance_direction")

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Launch
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab
 from gauge_mc.extensions.quarks.vectors.algebra import HEADER, Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab
 from gauge_mc.options import Option
 from gauge_mc.quoting import number, quoted, unit_number
 from gauge_mc.registry import nearest

@@ -17,7 +17,7 @@ from gauge_mc.devices.source import source_file, structure
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
 from gauge_mc.domain.slab import Layout, Slab
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.vectors.spinors import Storage, elsewhere, empty_slabs, storage_of
+from gauge_mc.extensions.quarks.vectors import Storage, elsewhere, empty_slabs, storage_of
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import Group, special_unitary
 from gauge_mc.registry import in_words

@@ -12,8 +12,7 @@ import pytest
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.extensions.publishing import commands
 from gauge_mc.extensions.publishing.commands import forecast as forecast_paper
-from gauge_mc.extensions.publishing.papers import reproduce as module
-from gauge_mc.extensions.publishing.papers.cards import (
+from gauge_mc.extensions.publishing.papers import (
     LARGE_PULL,
     UNREAD,
     ComparedEntry,
@@ -27,6 +26,7 @@ from gauge_mc.extensions.publishing.papers.cards import (
     read_paper,
     value_at,
 )
+from gauge_mc.extensions.publishing.papers import reproduce as module
 from gauge_mc.extensions.publishing.papers.reproduce import compare_kept, reproduce
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run import needs

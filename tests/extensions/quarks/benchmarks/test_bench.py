@@ -12,10 +12,10 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.benchmarks import chiral, operators
+from gauge_mc.extensions.quarks import benchmarks
 from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.solvers import SOLVERS
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
+from gauge_mc.extensions.quarks.vectors import STORAGES
 from tests.benchmarks.test_over import check_rates
 from tests.benchmarks.tiny import ON_CPU, only, small_copies
 from tests.calls import call
@@ -29,7 +29,7 @@ def _small_copies(monkeypatch):
 @pytest.mark.slow
 def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
     """The shares follow from the times, and the lattices are halved."""
-    monkeypatch.setattr(chiral, "ACCURACIES", (0.3, 0.03))
+    monkeypatch.setattr(benchmarks, "ACCURACIES", (0.3, 0.03))
     lattice = ("--lattice", "8x8x8x8", "--seconds", "0.05", "--backend", "cpu", "--threads", "1")
     found = json.loads(call("bench", "--chiral", *lattice, "--json")[0])
     volumes = [(one["lattice"], one["vectors"]) for one in found["kernels"]]
@@ -59,7 +59,7 @@ def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypat
     monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
     lattice = Lattice(4, 4, 4, 8)
     bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
-    found = chiral.kernel_time(bench, lattice, count)
+    found = benchmarks.kernel_time(bench, lattice, count)
     assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
     assert found.hop_ns == pytest.approx(1e9 / 512 / count)
 
@@ -80,7 +80,7 @@ def test_all_forms_of_the_hopping_term_are_timed():
 
 @pytest.mark.slow
 def test_the_hopping_term_is_timed(monkeypatch):
-    only(monkeypatch, operators, "STORAGES", ["single"])
+    only(monkeypatch, benchmarks, "STORAGES", ["single"])
     shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
     assert code == 0
     assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
@@ -105,7 +105,7 @@ OPERATORS = {
 )
 def test_an_operator_is_timed(name, monkeypatch):
     """Bytes of SU(2): 4 reals of a link, 16 of a spinor, single precision."""
-    only(monkeypatch, operators, "STORAGES", ["single"])
+    only(monkeypatch, benchmarks, "STORAGES", ["single"])
     timed, time = [], timing.Bench.time
     monkeypatch.setattr(timing.Bench, "time", lambda *words: timed.append(words) or time(*words))
     words = ["bench", "--quarks", "--operator", name, *ON_CPU, "--group", "su2"]
@@ -141,7 +141,7 @@ def test_an_operator_is_timed(name, monkeypatch):
 def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
     """20 fields of 8 vectors of 128 bytes each on half of the sites."""
     bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su2", Lattice(4, 4, 4, 4))
-    timer = operators.OperatorTimer(bench, operators.TimedOperator.parse("wilson"))
+    timer = benchmarks.OperatorTimer(bench, benchmarks.TimedOperator.parse("wilson"))
     monkeypatch.setattr(timer, "source", lambda vectors: vectors)
     required = 20 * 8 * 128 * 4**4 // 2
     for free, expected in ((required, 8), (required - 1, None)):
@@ -151,7 +151,7 @@ def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
 
 @pytest.mark.slow
 def test_the_times_of_an_operator_are_shown(monkeypatch):
-    only(monkeypatch, operators, "STORAGES", ["single"])
+    only(monkeypatch, benchmarks, "STORAGES", ["single"])
     words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]
     shown, code = call(*words)
     assert code == 0

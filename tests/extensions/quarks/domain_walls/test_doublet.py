@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from gauge_mc.extensions.quarks.domain_walls.coupled import TwistedDoublet
-from gauge_mc.extensions.quarks.hopping import EVEN
-from gauge_mc.extensions.quarks.preconditioned import PreconditionedOperator
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.domain_walls import TwistedDoublet
+from gauge_mc.extensions.quarks.hopping import EVEN, PreconditionedOperator
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField
 from tests.extensions.quarks.links import field_of, largest_difference
 from tests.extensions.quarks.reference import doublet as reference
 from tests.extensions.quarks.reference.pseudofermions import even_sites

@@ -7,8 +7,8 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.domain_walls import coupled as effective
-from gauge_mc.extensions.quarks.domain_walls.coupled import (
+from gauge_mc.extensions.quarks import domain_walls as effective
+from gauge_mc.extensions.quarks.domain_walls import (
     effective_propagator,
     midpoint_correlator,
     residual_mass,
@@ -16,8 +16,8 @@ from gauge_mc.extensions.quarks.domain_walls.coupled import (
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall, optimal_weights
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
 from tests.extensions.quarks.reference import dirac, walls

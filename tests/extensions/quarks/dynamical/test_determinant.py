@@ -9,7 +9,7 @@ from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Determinant
 from gauge_mc.extensions.quarks.operators import DiracOperator, PlainWilson
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.terms import TermLinks

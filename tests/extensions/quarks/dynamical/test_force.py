@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.normal_systems import MOST_PAIRS
 from gauge_mc.extensions.quarks.operators import TwistedMass
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.dynamical.weights import check_rate, direction
 from tests.extensions.quarks.reference.dirac import random_spinor

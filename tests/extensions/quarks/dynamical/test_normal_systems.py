@@ -7,8 +7,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver, QuarkSystem
 from gauge_mc.extensions.quarks.operators import TwistedMass
-from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients
-from gauge_mc.extensions.quarks.solvers.replicas import RepeatedSystem
+from gauge_mc.extensions.quarks.solvers.krylov import NormalGradients, RepeatedSystem
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor

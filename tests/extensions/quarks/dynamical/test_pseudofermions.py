@@ -6,7 +6,7 @@ import pytest
 from gauge_mc import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.monomials import draw_vectors
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS

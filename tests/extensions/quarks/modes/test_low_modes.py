@@ -6,12 +6,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.hopping import LinearOperator
-from gauge_mc.extensions.quarks.modes.chirality import (
-    HermitianOperator,
-    SquaredOperator,
-    norm_bound,
-)
-from gauge_mc.extensions.quarks.modes.low_modes import (
+from gauge_mc.extensions.quarks.modes import (
     LowModeRequest,
     all_low_modes,
     joined,
@@ -19,12 +14,17 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     modes_up_to,
     random_vector,
 )
+from gauge_mc.extensions.quarks.modes.chirality import (
+    HermitianOperator,
+    SquaredOperator,
+    norm_bound,
+)
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import sign_function as module
 from gauge_mc.extensions.quarks.overlap.sign_function import kernel_modes
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import cold_field, random_field

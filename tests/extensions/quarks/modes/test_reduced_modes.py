@@ -8,12 +8,12 @@ import pytest
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UnreadableError, UsageError
+from gauge_mc.extensions.quarks.hopping import Deflation
 from gauge_mc.extensions.quarks.modes.mode_files import DEFLATED, ModePath, reduced_modes
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
-from gauge_mc.extensions.quarks.preconditioned import Deflation
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
 from tests.calls import forbid
 from tests.domain.conftest import GPUS

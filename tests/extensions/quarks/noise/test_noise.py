@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.noise import DILUTIONS, NoiseSource, dilution_of, source_parts
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions
 from tests.reference.randoms import philox4x32

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.extensions.quarks import overlap as kept_modes
+from gauge_mc.extensions.quarks.modes import LowModes
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator
-from gauge_mc.extensions.quarks.modes.low_modes import LowModes
 from gauge_mc.extensions.quarks.modes.mode_files import ModePath, kept_low_modes
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.overlap import quarks as kept_modes
-from gauge_mc.extensions.quarks.overlap.quarks import kept_kernel_modes
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.overlap import kept_kernel_modes
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import overlap as reference
 from tests.reference.fields import random_field

@@ -6,14 +6,14 @@ import pytest
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.overlap.quarks import Overlap
+from gauge_mc.extensions.quarks.overlap import Overlap
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     APPROXIMATIONS,
     KernelModes,
     SignFunction,
 )
 from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.domain.conftest import open_group
 from tests.extensions.quarks.links import field_of

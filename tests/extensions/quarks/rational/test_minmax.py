@@ -10,7 +10,7 @@ from gauge_mc.extensions.quarks.rational_functions import (
     degree_for,
     minmax_polynomial,
 )
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import random_field

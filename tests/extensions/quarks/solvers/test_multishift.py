@@ -9,14 +9,13 @@ from gauge_mc import open_device_group
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.hopping import EVEN
+from gauge_mc.extensions.quarks.hopping import EVEN, NormalOperator, PreconditionedOperator
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.preconditioned import NormalOperator, PreconditionedOperator
 from gauge_mc.extensions.quarks.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch, ShiftedSystem, TwoPassSum
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac

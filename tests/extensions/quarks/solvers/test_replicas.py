@@ -8,8 +8,8 @@ from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver, Qua
 from gauge_mc.extensions.quarks.hopping import EVEN
 from gauge_mc.extensions.quarks.operators import TwistedMass
 from gauge_mc.extensions.quarks.solvers import krylov
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark, even

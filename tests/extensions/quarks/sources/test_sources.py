@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import parse_source, smear_step
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference.dirac import random_spinor

@@ -5,9 +5,8 @@ import pytest
 
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.vectors import algebra
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, algebra
 from gauge_mc.extensions.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.reference.fields import parity

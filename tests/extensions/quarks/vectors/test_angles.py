@@ -6,7 +6,7 @@ import pytest
 import gauge_mc
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.condensate.observable import Condensate
+from gauge_mc.extensions.quarks.condensate import Condensate
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks

@@ -13,6 +13,7 @@ from gauge_mc.extensions.quarks.modes.chirality import (
     SquaredOperator,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors import basis as module
 from gauge_mc.extensions.quarks.vectors.basis import (
     GAMMA,
@@ -27,7 +28,6 @@ from gauge_mc.extensions.quarks.vectors.basis import (
     adjoint,
     in_kernels,
 )
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac as reference

@@ -7,7 +7,7 @@ from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.vectors.spinors import STORAGES, SpinorField
+from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import in_precision
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of

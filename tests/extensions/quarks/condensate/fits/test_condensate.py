@@ -7,8 +7,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.condensate.analysis import disconnected, pairs_of_sources
-from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
+from gauge_mc.extensions.quarks.condensate import COLUMNS, disconnected, pairs_of_sources
 from gauge_mc.files.table import Table, read_table, write_table
 from gauge_mc.run.thermalisation import series_of
 from tests.extensions.quarks.synthetic_hadrons import HEADER

@@ -5,9 +5,9 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.condensate.observable import COLUMNS, Condensate
+from gauge_mc.extensions.quarks.condensate import COLUMNS, Condensate
 from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.files.table import Table
 from gauge_mc.fits import fit

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.extensions.quarks.overlap_spectrum.analysis import (
+from gauge_mc.extensions.quarks.overlap.random_matrices import (
     ORTHOGONAL,
     UNITARY,
     _kernel_eigenvalues,

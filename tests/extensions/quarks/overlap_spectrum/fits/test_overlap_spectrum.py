@@ -8,8 +8,8 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.overlap_spectrum.analysis import mean_eigenvalues
-from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
+from gauge_mc.extensions.quarks.overlap.random_matrices import mean_eigenvalues
+from gauge_mc.extensions.quarks.overlap.spectrum import (
     COLUMNS,
     EIGENVALUE_COLUMNS,
     eigenvalue_table,

@@ -7,9 +7,9 @@ import gauge_mc
 from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.overlap import quarks as kept_modes
-from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.overlap_spectrum.observable import OverlapSpectrumObservable
+from gauge_mc.extensions.quarks import overlap as kept_modes
+from gauge_mc.extensions.quarks.overlap import Overlap
+from gauge_mc.extensions.quarks.overlap.spectrum import OverlapSpectrumObservable
 from gauge_mc.files.table import read_table
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import overlap as reference

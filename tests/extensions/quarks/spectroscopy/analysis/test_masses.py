@@ -10,8 +10,7 @@ import pytest
 from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.spectroscopy.correlators import fold
-from gauge_mc.extensions.quarks.spectroscopy.masses import Ranges, fit_mass
+from gauge_mc.extensions.quarks.spectroscopy.correlators import Ranges, fit_mass, fold
 from tests.extensions.quarks.synthetic_hadrons import cosh_correlator, exp_correlator
 
 MASS = 0.35

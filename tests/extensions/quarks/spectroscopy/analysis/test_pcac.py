@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.extensions.quarks.spectroscopy.masses import Ranges
+from gauge_mc.extensions.quarks.spectroscopy.correlators import Ranges
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import meson_series
 from tests.extensions.quarks.synthetic_hadrons import MESON_LABELS, in_memory, noise
 

@@ -11,10 +11,11 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     BARYONS,
     MESONS,
+    HadronState,
+    Ranges,
     fold,
     read_hadron_correlators,
 )
-from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState, Ranges
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     MassSeries,
     baryon_series,

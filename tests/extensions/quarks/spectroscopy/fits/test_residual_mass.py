@@ -7,8 +7,8 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.spectroscopy.masses import ratio_series
-from gauge_mc.extensions.quarks.spectroscopy.residual_mass import COLUMNS, read_residual_table
+from gauge_mc.extensions.quarks.spectroscopy.correlators import ratio_series
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import COLUMNS, read_residual_table
 from gauge_mc.files.table import Table
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 

@@ -7,8 +7,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import parse_source
 from gauge_mc.extensions.quarks.spectroscopy.observables import SOLVES, USUAL_PAIRS, Baryons, Mesons
+from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.basis import CONJUGATION, GAMMA_5, SIXTEEN
-from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import hadrons as reference

@@ -44,7 +44,7 @@ from rich.table import Table
 from gauge_mc.analysis.timeseries import Estimate, Replicas, bin_length, caution_short, jackknifed
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
+from gauge_mc.extensions.quarks.overlap.spectrum import (
     SPECTRUM_COLUMNS,
     SpectrumTable,
     read_spectra,

@@ -17,8 +17,19 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.diagonal import CSW
 from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
-from gauge_mc.extensions.quarks.operators.overlap import APPROXIMATION, LOW_MODES, SIGN_ACCURACY
-from gauge_mc.extensions.quarks.overlap import quarks
+from gauge_mc.extensions.quarks.overlap import (
+    APPROXIMATION,
+    DOWN,
+    KERNEL_MASS,
+    LOW_MODES,
+    RHO,
+    SIGN_ACCURACY,
+    SIGN_COLUMNS,
+    UP,
+    Overlap,
+    OverlapSpectrum,
+    sign_report,
+)
 from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, MODES, check_approximation
 from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, angles_of, phases_of
 from gauge_mc.fields.field import Field
@@ -160,7 +171,7 @@ EIGENVALUE_TABLE = SecondaryTable(
 """The table of the eigenvalues that are not 0."""
 
 OPERATOR_TABLE = SecondaryTable(
-    "operator", "a row for every configuration", quarks.SIGN_COLUMNS, lambda spectrum: 1
+    "operator", "a row for every configuration", SIGN_COLUMNS, lambda spectrum: 1
 )
 """The table of the accuracy of the sign function."""
 
@@ -176,7 +187,7 @@ class OverlapSpectrumObservable(Observable):
         If a value is invalid.
     """
 
-    rho: float = quarks.RHO
+    rho: float = RHO
     """rho, between 0 and 2."""
     csw: float = 0.0
     """Coefficient of the clover term of the kernel operator."""
@@ -207,7 +218,7 @@ class OverlapSpectrumObservable(Observable):
         EIGENVALUES: 1, "accuracy": 0.01, "modes": 0,
     }  # fmt: skip
     options: ClassVar[tuple[Option, ...]] = (
-        quarks.KERNEL_MASS,
+        KERNEL_MASS,
         CSW,
         BOUNDARY,
         SIGN_ACCURACY,
@@ -218,7 +229,7 @@ class OverlapSpectrumObservable(Observable):
     )
 
     def __post_init__(self) -> None:
-        quarks.KERNEL_MASS.checked(self.rho)
+        KERNEL_MASS.checked(self.rho)
         if self.approximation is not None:
             check_approximation(self.approximation)
 
@@ -265,23 +276,23 @@ class OverlapSpectrumObservable(Observable):
         def measure(field: Field) -> list[Record]:
             kernel = field, self.rho, self.csw, phases_of(self.angles)
             sign = self.accuracy, self.modes, self.approximation, self.stored_modes or None
-            overlap = quarks.Overlap(*kernel, *sign)
+            overlap = Overlap(*kernel, *sign)
             spectrum = overlap.spectrum(self.eigenvalues) if self.eigenvalues else None
             rows = _rows(spectrum, self.rho) if spectrum else []
-            secondary = {EIGENVALUES: rows, OPERATOR_TABLE.name: [quarks.sign_report(overlap)]}
+            secondary = {EIGENVALUES: rows, OPERATOR_TABLE.name: [sign_report(overlap)]}
             return RecordsOfTables([_record(overlap, spectrum)], secondary)
 
         return measure
 
 
-def _record(overlap: quarks.Overlap, spectrum: quarks.OverlapSpectrum | None) -> Record:
+def _record(overlap: Overlap, spectrum: OverlapSpectrum | None) -> Record:
     if not spectrum:
         return (0, 0, 0, 0.0, overlap.error_bound)
-    up, down = (int((spectrum.chiralities == x).sum()) for x in (quarks.UP, quarks.DOWN))
+    up, down = (int((spectrum.chiralities == x).sum()) for x in (UP, DOWN))
     return (spectrum.index, up, down, float(spectrum.values[up + down]), overlap.error_bound)
 
 
-def _rows(spectrum: quarks.OverlapSpectrum, rho: float) -> list[Record]:
+def _rows(spectrum: OverlapSpectrum, rho: float) -> list[Record]:
     paired = spectrum.chiralities == 0
     sizes = spectrum.values[paired]
     projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)

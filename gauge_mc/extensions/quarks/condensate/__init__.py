@@ -1,1 +1,0 @@
-"""The chiral condensate and its susceptibility."""

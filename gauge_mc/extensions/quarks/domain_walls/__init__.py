@@ -1,1 +1,0 @@
-"""Quarks with a fifth direction: operators along it, effective quarks in four dimensions."""

@@ -1,1 +1,0 @@
-"""The spectrum of the overlap operator, and random matrix theory."""
