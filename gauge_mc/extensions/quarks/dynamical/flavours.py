@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -238,6 +237,32 @@ class HeavierMass(OptionItem):
         return (KAPPA, MASS, *parameter_options())
 
 
+@dataclass(frozen=True)
+class QuarkMass:
+    """The mass of quarks, as the numbers of their Dirac operator set it."""
+
+    number: float
+    """The hopping parameter, or the mass of an operator that has one."""
+    parameters: tuple[tuple[str, Any], ...] = ()
+    """The other parameters of the operator that are given, by name."""
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the other parameters."""
+        return {name for name, _ in self.parameters}
+
+    @property
+    def mu(self) -> float:
+        """Twisted mass."""
+        return next((value for name, value in self.parameters if name == MU.name), 0.0)
+
+    @property
+    def has_link_term(self) -> bool:
+        """Whether the diagonal part of the operator depends on the links."""
+        options = (option for kind in TERMS.values() if kind.matrix for option in kind.parameters)
+        return any(option.name in self.names for option in options)
+
+
 HEAVIER = Option(
     "heavier",
     str,
@@ -333,7 +358,7 @@ class DynamicalQuarks(OptionItem):
             self._check_massive()
         elif self.operator:
             names = {p.name for p in OPERATORS[self.operator].parameters}
-            if foreign := sorted({*self.mass} - {KAPPA.name} - names):
+            if foreign := sorted(self.mass.names - names):
                 raise UsageError(
                     f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
                     "out the operator, which then is the one with these parameters."
@@ -360,10 +385,9 @@ class DynamicalQuarks(OptionItem):
 
     def _check_massive(self) -> None:
         """Refuse parameters that do not fit, and those that are measured on the links."""
-        kind, parameters = OPERATORS[self.operator], dict(self.mass)
-        parameters.pop(MASS.name)
+        kind, parameters = OPERATORS[self.operator], dict(self.mass.parameters)
         kind.check_parameters(**parameters)
-        kind.check_masses([d[MASS.name] for d in self.determinants], **parameters)
+        kind.check_masses([mass.number for mass in self.determinants], **parameters)
         measured = kind.rehearsed(**parameters)
         if names := [name for name, value in parameters.items() if measured[name] != value]:
             raise UsageError(
@@ -375,7 +399,7 @@ class DynamicalQuarks(OptionItem):
         masses = self.masses
         if not self.is_massive:
             check_kappa(self.kappa)
-        if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
+        if self.flavours == 1 and (len(masses) > 1 or self.mass.mu):
             name = HEAVIER.name if len(masses) > 1 else MU.name
             raise UsageError(
                 f"--{name} is for two flavours, but --quarks asks for one; leave it out, or choose "
@@ -390,9 +414,9 @@ class DynamicalQuarks(OptionItem):
             numbers = ",".join(f"{x:g}" for x in self.range)
             raise UsageError(f"--range is {numbers}; give the smallest and the largest eigenvalue.")
         for light, heavy in pairwise(masses):
-            lighter = heavy.get(KAPPA.name, 0.0) > light.get(KAPPA.name, 0.0)
-            sizes = ((abs(heavy.get(x, 0.0)), abs(light.get(x, 0.0))) for x in (MU.name, MASS.name))
-            if lighter or any(more < less for more, less in sizes) or heavy == light:
+            smallest, largest = sorted((light.number, heavy.number))
+            lighter = heavy.number != (largest if self.is_massive else smallest)
+            if lighter or abs(heavy.mu) < abs(light.mu) or heavy == light:
                 larger = "larger m" if self.is_massive else "smaller kappa or larger mu"
                 raise UsageError(
                     f"--heavier is {self.heavier}, but one of its masses is not heavier than the "
@@ -400,7 +424,7 @@ class DynamicalQuarks(OptionItem):
                 )
 
     def _check_doublet(self) -> None:
-        foreign = sorted({*self.mass} - {KAPPA.name})
+        foreign = sorted(self.mass.names)
         foreign += [OPERATOR.name] * bool(self.operator) + [HEAVIER.name] * bool(self.heavier)
         if foreign:
             raise UsageError(
@@ -429,13 +453,23 @@ class DynamicalQuarks(OptionItem):
         return self.operator in massive_operators()
 
     @property
-    def mass(self) -> dict[str, Any]:
+    def mass(self) -> QuarkMass:
         """Kappa or the mass, and the parameters of the operator that are not 0."""
+        return self._mass_with({})
+
+    def _mass_with(self, changes: Mapping[str, Any]) -> QuarkMass:
+        """Return the mass of the quarks, or a heavier one with other values."""
+        values = {**self.values, **changes}
         if self.is_massive:
-            options = (MASS, *OPERATORS[self.operator].parameters)
-            return {x.name: self.values.get(x.name) for x in options if x.name in self.values}
-        names = (KAPPA.name, *(option.name for option in parameter_options()))
-        return {name: self.values[name] for name in names if self.values.get(name)}
+            names = [x.name for x in OPERATORS[self.operator].parameters if x.name in values]
+        else:
+            names = [x.name for x in parameter_options() if values.get(x.name)]
+        return QuarkMass(values[self.mass_option.name], tuple((x, values[x]) for x in names))
+
+    @property
+    def mass_option(self) -> Option:
+        """The option of the number that sets the mass: kappa or m."""
+        return MASS if self.is_massive else KAPPA
 
     @property
     def label(self) -> str:
@@ -453,13 +487,13 @@ class DynamicalQuarks(OptionItem):
             return TwistedDoublet
         if self.operator:
             return dirac_operators()[self.operator]
-        return kind_with({*self.mass} - {KAPPA.name})
+        return kind_with(self.mass.names)
 
     @property
     def couplings(self) -> dict[str, Any]:
         """All numbers of the operator that are not 0."""
         splitting = {x.name: self.values[x.name] for x in DOUBLET if self.values[x.name]}
-        return {**self.mass, **splitting}
+        return {self.mass_option.name: self.mass.number, **dict(self.mass.parameters), **splitting}
 
     @property
     def is_exact(self) -> bool:
@@ -485,16 +519,16 @@ class DynamicalQuarks(OptionItem):
         return self.flavours == 1 or self.is_doublet
 
     @property
-    def masses(self) -> list[dict[str, Any]]:
+    def masses(self) -> list[QuarkMass]:
         """The mass of the quarks, and the heavier ones in their order."""
-        heavier = [{x: y.values[x] for x in y.given if y.values[x]} for y in self.heavier]
-        return [self.mass, *({**self.mass, **numbers} for numbers in heavier)]
+        changes = ({x: y.values[x] for x in y.given if y.values[x]} for y in self.heavier)
+        return [self.mass, *map(self._mass_with, changes)]
 
     @property
-    def determinants(self) -> list[dict[str, Any]]:
+    def determinants(self) -> list[QuarkMass]:
         """The masses in whose determinants the weight is factorised, Pauli-Villars' at the end."""
-        last = {**self.mass, MASS.name: PAULI_VILLARS}
-        return [*self.masses, *([last] if self.is_massive else [])]
+        last = [replace(self.mass, number=PAULI_VILLARS)] if self.is_massive else []
+        return [*self.masses, *last]
 
     @property
     def extent(self) -> int:
@@ -642,69 +676,53 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
 
 def _terms(quarks: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
-    timescales, extent = quarks.levels(levels), quarks.extent
-    for k, pair in enumerate(pairwise(quarks.masses)):
-        title = f"{name}_ratio{k + 1}"
-        make = partial(_ratio, quarks, pair, number + k * extent, title)
-        yield RunMonomial(title, timescales[k], Ratio, make, extent, quarks.history)
-    if has_link_term(quarks.mass):
-        title = f"{name}_det"
-        yield RunMonomial(title, timescales[-1], Determinant, partial(_determinant, quarks, title))
-    number += (len(quarks.masses) - 1) * extent
-    if quarks.is_rational:
-        kind = RationalRatio if quarks.is_massive else Rational
-        make = partial(_rational, quarks, number, name)
-        yield RunMonomial(name, timescales[-1], kind, make, extent)
-    elif quarks.is_massive:
-        make = partial(_ratio, quarks, quarks.determinants[-2:], number, name)
-        yield RunMonomial(name, timescales[-1], Ratio, make, extent, quarks.history)
-    else:
-        make = partial(_two_flavours, quarks, number, name)
-        yield RunMonomial(name, timescales[-1], TwoFlavours, make, history=quarks.history)
+    timescales, extent, request = quarks.levels(levels), quarks.extent, quarks.request
 
-
-def has_link_term(mass: Mapping[str, Any]) -> bool:
-    """Return whether the diagonal part of an operator depends on the links."""
-    kinds = (kind for kind in TERMS.values() if kind.matrix)
-    return any(option.name in mass for kind in kinds for option in kind.parameters)
-
-
-def _determinant(quarks: DynamicalQuarks, name: str, links: TermLinks) -> Monomial:
-    return Determinant(_operator(links, quarks, quarks.mass), quarks.flavours, name)
-
-
-def _ratio(
-    quarks: DynamicalQuarks,
-    masses: Sequence[dict[str, Any]],
-    number: int,
-    name: str,
-    links: TermLinks,
-) -> Monomial:
-    light, heavy = (_operator(links, quarks, mass) for mass in masses)
-    return Ratio(light, heavy, quarks.request, number, name)
-
-
-def _rational(quarks: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
-    ends = (quarks.range[0], quarks.range[1]) if quarks.range else None
-    rest = quarks.request, number, 1, ends, quarks.accuracy, name
-    if quarks.is_doublet:
+    def operator(links: TermLinks, mass: QuarkMass) -> DiracOperator:
         phases = quarks.phases_if(links.field.devices.strict)
-        return Rational(
-            doublet_on(links, quarks.kappa, quarks.mu_sigma, quarks.mu_delta, phases), *rest
+        return operator_on(
+            links, quarks.operator or "", mass.number, phases, **dict(mass.parameters)
         )
-    light = _operator(links, quarks, quarks.mass)
-    if quarks.is_massive:
-        return RationalRatio(light, _operator(links, quarks, quarks.determinants[-1]), *rest)
-    return Rational(light, *rest)
 
+    def ratio(masses: Sequence[QuarkMass], number: int, title: str, level: int) -> RunMonomial:
+        def make(links: TermLinks) -> Monomial:
+            light, heavy = (operator(links, mass) for mass in masses)
+            return Ratio(light, heavy, request, number, title)
 
-def _two_flavours(quarks: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
-    return TwoFlavours(_operator(links, quarks, quarks.masses[-1]), quarks.request, number, name)
+        return RunMonomial(title, level, Ratio, make, extent, quarks.history)
 
+    for k, pair in enumerate(pairwise(quarks.masses)):
+        yield ratio(pair, number + k * extent, f"{name}_ratio{k + 1}", timescales[k])
+    if quarks.mass.has_link_term:
+        title = f"{name}_det"
 
-def _operator(links: TermLinks, quarks: DynamicalQuarks, mass: Mapping[str, Any]) -> DiracOperator:
-    """Return the Dirac operator with a mass."""
-    number = MASS.name if quarks.is_massive else KAPPA.name
-    more = {name: value for name, value in mass.items() if name != number}
-    phases = quarks.phases_if(links.field.devices.strict)
-    return operator_on(links, quarks.operator or "", mass[number], phases, **more)
+        def determinant(links: TermLinks) -> Monomial:
+            return Determinant(operator(links, quarks.mass), quarks.flavours, title)
+
+        yield RunMonomial(title, timescales[-1], Determinant, determinant)
+    number += (len(quarks.masses) - 1) * extent
+    if quarks.is_massive and not quarks.is_rational:
+        yield ratio(quarks.determinants[-2:], number, name, timescales[-1])
+    elif quarks.is_rational:
+
+        def rational(links: TermLinks) -> Monomial:
+            ends = (quarks.range[0], quarks.range[1]) if quarks.range else None
+            rest = request, number, 1, ends, quarks.accuracy, name
+            if quarks.is_doublet:
+                phases = quarks.phases_if(links.field.devices.strict)
+                numbers = quarks.kappa, quarks.mu_sigma, quarks.mu_delta
+                return Rational(doublet_on(links, *numbers, phases), *rest)
+            light = operator(links, quarks.mass)
+            if quarks.is_massive:
+                return RationalRatio(light, operator(links, quarks.determinants[-1]), *rest)
+            return Rational(light, *rest)
+
+        kind = RationalRatio if quarks.is_massive else Rational
+        yield RunMonomial(name, timescales[-1], kind, rational, extent)
+    else:
+
+        def two_flavours(links: TermLinks) -> Monomial:
+            return TwoFlavours(operator(links, quarks.masses[-1]), request, number, name)
+
+        make = two_flavours
+        yield RunMonomial(name, timescales[-1], TwoFlavours, make, history=quarks.history)

@@ -490,15 +490,14 @@ class Quarks:
         first = DynamicalQuarks.several(text)[0]
         if first.is_doublet:
             return self
-        numbers = dict(first.mass)
-        kappa, mu = numbers.pop(KAPPA.name, None), numbers.pop(MUS.name, 0.0)
+        mass = first.mass
+        like = replace(self, angles=first.angles, imaginary_mu=first.imaginary_mu, unstated=False)
         if first.is_massive:
+            numbers = {MASS.name: mass.number, **dict(mass.parameters)}
             massive = QuarkMasses(first.operator, **numbers)
-            fields: dict[str, Any] = {"massive": massive, "solver": defaults.WALL_SOLVER}
-        else:
-            fields = {"kappas": (kappa,), "mus": (mu,), "parameters": tuple(numbers.items())}
-        fields |= {"angles": first.angles, "imaginary_mu": first.imaginary_mu}
-        return replace(self, **fields, unstated=False)
+            return replace(like, massive=massive, solver=defaults.WALL_SOLVER)
+        parameters = tuple(x for x in mass.parameters if x[0] != MUS.name)
+        return replace(like, kappas=(mass.number,), mus=(mass.mu,), parameters=parameters)
 
     @property
     def family(self) -> type[MassFamily] | None:
