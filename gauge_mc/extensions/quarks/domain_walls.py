@@ -22,25 +22,11 @@ from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import REAL_BYTES, Choice, Kernel
 from gauge_mc.devices.source import source_file, structure, zero
 from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import finite
-from gauge_mc.extensions.quarks.hopping import (
-    ADDED,
-    DIVIDED,
-    EVEN,
-    ODD,
-    SOLVED,
-    WHOLE,
-    Hop,
-    PreparedHop,
-    PreparedOperator,
-)
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
-from gauge_mc.extensions.quarks.spectroscopy.contractions import (
-    Propagator,
-    meson,
-    spin_tensor,
-)
+from gauge_mc.extensions.quarks.spectroscopy import contractions
 from gauge_mc.extensions.quarks.vectors import SpinorField, Storage, zeroth
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
 from gauge_mc.extensions.quarks.vectors.transport import (
@@ -89,7 +75,7 @@ class WallOperator(DiracOperator):
         source: SpinorField,
         parity: int,
         addend: SpinorField | None = None,
-    ) -> PreparedHop:
+    ) -> hopping.PreparedHop:
         """Return a call that computes D psi, or u + factor D psi, on one parity, for every s.
 
         Parameters
@@ -384,7 +370,7 @@ class CoupledOperator(DiracOperator):
     diagonal_matrix: FifthMatrix
 
 
-class PreparedWalls(PreparedOperator):
+class PreparedWalls(hopping.PreparedOperator):
     """M of an operator with a fifth direction for spinors in one type of storage.
 
     A hop is the hopping term alone, and a product along the fifth direction before or after it.
@@ -421,29 +407,33 @@ class PreparedWalls(PreparedOperator):
         target: SpinorField,
         source: SpinorField,
         parity: int,
-        form: int = DIVIDED,
+        form: int = hopping.DIVIDED,
         addend: SpinorField | None = None,
         dagger: bool = False,
         some: range | None = None,
-    ) -> PreparedHop:
+    ) -> hopping.PreparedHop:
         """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
         u, parities = addend or target, (parity,)
-        along = self.diagonals[form != WHOLE, dagger]
-        if self.in_one and form != WHOLE and not (form == ADDED and u is target):
-            more = ProductOfHop(along, target, u if form == ADDED else None, some)
-            first, added = (ADDED, u) if form == SOLVED else (DIVIDED, target)
-            joint = Hop(self, target, source, parity, first, added, dagger, more, some)
+        along = self.diagonals[form != hopping.WHOLE, dagger]
+        if self.in_one and form != hopping.WHOLE and not (form == hopping.ADDED and u is target):
+            more = ProductOfHop(along, target, u if form == hopping.ADDED else None, some)
+            first, added = (
+                (hopping.ADDED, u) if form == hopping.SOLVED else (hopping.DIVIDED, target)
+            )
+            joint = hopping.Hop(self, target, source, parity, first, added, dagger, more, some)
             return HopInOne(joint, form)
         spare = self.spare(source, parity, some)
-        if form == WHOLE:
+        if form == hopping.WHOLE:
             product = along.prepare(spare, u, parities, None, some)
-            hop = super().prepare(target, source, parity, ADDED, spare, dagger, some)
-        elif form == SOLVED:
-            hop = super().prepare(spare, source, parity, ADDED, u, dagger, some)
+            hop = super().prepare(target, source, parity, hopping.ADDED, spare, dagger, some)
+        elif form == hopping.SOLVED:
+            hop = super().prepare(spare, source, parity, hopping.ADDED, u, dagger, some)
             product = along.prepare(target, spare, parities, None, some)
         else:
-            hop = super().prepare(spare, source, parity, DIVIDED, None, dagger, some)
-            product = along.prepare(target, spare, parities, u if form == ADDED else None, some)
+            hop = super().prepare(spare, source, parity, hopping.DIVIDED, None, dagger, some)
+            product = along.prepare(
+                target, spare, parities, u if form == hopping.ADDED else None, some
+            )
         return HopAndProduct(hop, product, form)
 
     @property
@@ -494,7 +484,7 @@ class ProductOfHop:
 class HopInOne:
     """A hop and a product along the fifth direction in one launch."""
 
-    hop: Hop
+    hop: hopping.Hop
     """The launches."""
     form: int
     """See `PreparedOperator.hop`."""
@@ -502,8 +492,8 @@ class HopInOne:
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""
         for addend in self.hop.added:
-            addend.fifth.factor = factor if self.form == ADDED else 1.0
-        self.hop(factor if self.form == SOLVED else 1.0)
+            addend.fifth.factor = factor if self.form == hopping.ADDED else 1.0
+        self.hop(factor if self.form == hopping.SOLVED else 1.0)
 
     @property
     def registers(self) -> Registers | None:
@@ -515,7 +505,7 @@ class HopInOne:
 class HopAndProduct:
     """A hop of a domain-wall operator."""
 
-    hop: PreparedHop
+    hop: hopping.PreparedHop
     """The hopping term."""
     product: PreparedProduct
     """The product with A or its inverse."""
@@ -524,15 +514,15 @@ class HopAndProduct:
 
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""
-        if self.form == WHOLE:
+        if self.form == hopping.WHOLE:
             self.product()
             self.hop(factor)
-        elif self.form == SOLVED:
+        elif self.form == hopping.SOLVED:
             self.hop(factor)
             self.product()
         else:
             self.hop()
-            self.product(factor if self.form == ADDED else 1.0)
+            self.product(factor if self.form == hopping.ADDED else 1.0)
 
     @property
     def registers(self) -> Registers | None:
@@ -610,7 +600,7 @@ WALL_CURRENTS = Kernel("wall_currents")
 CURRENTS = WALL_CURRENTS.constant("VALUES")
 """Number of sums: of the axial and of the vector current."""
 
-BOTH = (EVEN, ODD)
+BOTH = (hopping.EVEN, hopping.ODD)
 
 NORMALISED = 0.5
 """The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
@@ -642,11 +632,11 @@ class EffectivePropagator:
         What the user should know, such as a change of the precision.
     """
 
-    quark: Propagator
-    midpoint: Propagator | None
+    quark: contractions.Propagator
+    midpoint: contractions.Propagator | None
     axial: NDArray[np.float64] | None
     vector: NDArray[np.float64] | None
-    source: Propagator
+    source: contractions.Propagator
     solver: str
     inner: str
     iterations: int
@@ -717,11 +707,11 @@ def effective_propagator(
         del solution, right, psi
     boundary = operator.boundary
     return EffectivePropagator(
-        Propagator(quark, NORMALISED, boundary, place),
-        Propagator(middle, NORMALISED, boundary, place) if middle else None,
+        contractions.Propagator(quark, NORMALISED, boundary, place),
+        contractions.Propagator(middle, NORMALISED, boundary, place) if middle else None,
         np.roll(currents.axial, -place[3]) if currents else None,
         np.roll(currents.vector, -place[3]) if currents else None,
-        Propagator(source, NORMALISED, boundary, place),
+        contractions.Propagator(source, NORMALISED, boundary, place),
         solved[-1].solver,
         solved[-1].inner,
         sum(x.iterations for x in solved),
@@ -833,7 +823,7 @@ def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
     extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
     arXiv:1205.6151).
     """
-    tensor = spin_tensor(propagator.quark, propagator.source)
+    tensor = contractions.spin_tensor(propagator.quark, propagator.source)
     einsum = arithmetic_of(propagator.quark.field.devices.strict).einsum
     return np.asarray(einsum("tijij->t", tensor).real)
 
@@ -878,5 +868,5 @@ def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
     return np.asarray(midpoint_correlator(propagator).real / _pseudoscalar(propagator.quark).real)
 
 
-def _pseudoscalar(quark: Propagator) -> NDArray[np.complex128]:
-    return meson(spin_tensor(quark, quark), GAMMA_5, GAMMA_5)
+def _pseudoscalar(quark: contractions.Propagator) -> NDArray[np.complex128]:
+    return contractions.meson(contractions.spin_tensor(quark, quark), GAMMA_5, GAMMA_5)

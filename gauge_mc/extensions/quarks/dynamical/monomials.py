@@ -12,17 +12,10 @@ import numpy as np
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import zero
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.extensions.quarks import rational_functions
+from gauge_mc.extensions.quarks import hopping, rational_functions
 from gauge_mc.extensions.quarks.diagonal import shared_on
 from gauge_mc.extensions.quarks.dynamical import normal_systems
 from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSystem
-from gauge_mc.extensions.quarks.hopping import (
-    EVEN,
-    FORMS,
-    HERMITIAN,
-    LinearOperator,
-    NormalOperator,
-)
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
@@ -77,7 +70,9 @@ def local_norms(vectors: SpinorField) -> list[Energy]:
     sums = []
     for slab in vectors.slabs:
         choices, count = (vectors.storage.choice,), vectors.per_site
-        slab_sums = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
+        slab_sums = SlabSums(
+            slab, PRODUCTS, count, slab.whole(hopping.EVEN), choices=choices, wide=True
+        )
         spinors = [vectors.by_vector(slab, n) for n in range(count)]
         slab_sums.launch(
             MULTIPLY_SPINORS, *({"w": zero(type(this)), "r": this} for this in spinors)
@@ -133,7 +128,7 @@ class Determinant(QuarkMonomial):
         self, operator: DiracOperator, flavours: int = 2, title: str = "determinant"
     ) -> None:
         super().__init__(operator.field, title)
-        if operator.diagonal not in FORMS:
+        if operator.diagonal not in hopping.FORMS:
             raise UsageError(
                 f"The determinant of the diagonal part of the operator {operator.name} is not "
                 "known; choose an operator that is composed of terms."
@@ -143,7 +138,7 @@ class Determinant(QuarkMonomial):
     def actions(self, failures: Failures) -> list[Energy]:
         """Return the value of the term for every chain, as the contributions of blocks of sites."""
         part, weight = self._operator.hermitian, -self._flavours / 2
-        if self._operator.diagonal == HERMITIAN:
+        if self._operator.diagonal == hopping.HERMITIAN:
             sums = replica_sums(
                 self.field.devices, normal_systems.log_determinants(part), self.chains
             )
@@ -153,7 +148,7 @@ class Determinant(QuarkMonomial):
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of all chains."""
-        if self._operator.diagonal == HERMITIAN:
+        if self._operator.diagonal == hopping.HERMITIAN:
             derivative = shared_on(self.field, normal_systems.DiagonalDerivative)
             blocks = derivative.of_determinant(self._operator.hermitian, -self._flavours)
             self._operator.add_term_forces(force, blocks)
@@ -194,13 +189,13 @@ class Ratio(QuarkMonomial):
         self._request, self._number, self._system = request, number, QuarkSystem(light, request)
         self._drawing = QuarkSystem(heavy, replace(request, history=0))
         empty = partial(SpinorField.empty, light.field, fifth=light.fifth)
-        self._eta = empty(parity=EVEN)
+        self._eta = empty(parity=hopping.EVEN)
         # phi and X on all sites, whose other parts are those of the heavy operator.
         self._phi, self._x = (empty() for _ in range(2))
         self._take_x = self._drawing.reduced().left_part(self._x, self._system.even)
         self._lift_phi = normal_systems.OddSites(heavy, self._phi)
         self._lift_x = normal_systems.OddSites(heavy, self._x, dagger=True)
-        self._copy_phi = Combine(self._phi, self._drawing.y, parity=EVEN)
+        self._copy_phi = Combine(self._phi, self._drawing.y, parity=hopping.EVEN)
         self._multiply_eta = self._system.reduced().apply(self._drawing.phi, self._eta)
         self._multiply_phi = self._drawing.reduced().apply(self._system.phi, self._phi)
 
@@ -303,18 +298,18 @@ class NormalPowers:
         error = max(request.force_tolerance, rational_functions.LEAST_ERROR)
         self.force_function = rational_functions.approximate(power, *self.ends, error=error)
         self.spectra: list[rational_functions.SpectrumEnds | None] = [None] * owner.chains
-        self._b = SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth)
+        self._b = SpinorField.empty(operator.field, parity=hopping.EVEN, fifth=operator.fifth)
         most = max(poles, len(self.force_function.shifts))
         parameters = request.parameters(request.action_tolerance)
         self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
         self._even, self._x, self._y = (
             SpinorField.empty(operator.field, "double", TOGETHER, parity, operator.fifth)
-            for parity in (EVEN, None, None)
+            for parity in (hopping.EVEN, None, None)
         )
         self._pairs = normal_systems.NormalPairs(operator, self._even, self._x, self._y)
 
-    def _normal_operator(self, precision: str) -> LinearOperator:
-        return NormalOperator(self._operator.reduced(True, precision))
+    def _normal_operator(self, precision: str) -> hopping.LinearOperator:
+        return hopping.NormalOperator(self._operator.reduced(True, precision))
 
     def multiply(
         self,
@@ -464,7 +459,8 @@ class Rational(QuarkMonomial):
         self._request, self._number = request, number
         self.powers = NormalPowers(operator, request, flavours, -flavours / 2, ends, accuracy, self)
         self.phi, self._eta, self._z = (
-            SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth) for _ in range(3)
+            SpinorField.empty(operator.field, parity=hopping.EVEN, fifth=operator.fifth)
+            for _ in range(3)
         )
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
@@ -632,7 +628,7 @@ class TwoFlavours(QuarkMonomial):
         super().__init__(operator.field, title)
         self._operator, self._request, self._number = operator, request, number
         self._system = QuarkSystem(operator, request)
-        self._eta = SpinorField.empty(operator.field, parity=EVEN)
+        self._eta = SpinorField.empty(operator.field, parity=hopping.EVEN)
         self._multiply = self._system.reduced().apply(self._system.phi, self._eta)
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:

@@ -30,15 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
-from gauge_mc.extensions.quarks.hopping import (
-    DEFLATE,
-    EVEN,
-    AdjointOperator,
-    Deflation,
-    LinearOperator,
-    NormalOperator,
-    norms_of,
-)
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.modes import LowModeRequest, LowModes, low_modes, random_vector
 from gauge_mc.extensions.quarks.modes.chirality import norm_bound
 from gauge_mc.extensions.quarks.operators import DiracOperator
@@ -91,7 +83,9 @@ class KeptModes:
     vectors: SpinorField | None
     """The vectors; None if there are none."""
 
-    def residuals(self, operator: LinearOperator, rounding: float) -> NDArray[np.float64] | None:
+    def residuals(
+        self, operator: hopping.LinearOperator, rounding: float
+    ) -> NDArray[np.float64] | None:
         """Return the true residuals of the vectors, or None if they are not what was stored."""
         values, stored = (np.array(self.numbers[name]) for name in ("values", "residuals"))
         if self.vectors is None:
@@ -105,7 +99,7 @@ class KeptModes:
 
 
 def _residuals(
-    operator: LinearOperator, vectors: SpinorField, values: Sequence[float]
+    operator: hopping.LinearOperator, vectors: SpinorField, values: Sequence[float]
 ) -> NDArray[np.float64] | None:
     """Return the norms of A v - value v, or None if the vectors are not orthonormal."""
     v = vectors.like(count=1)
@@ -120,7 +114,7 @@ def _residuals(
             return None
         apply()
         Combine(image, v)(1, -value)
-        residuals[n] = norms_of(image)[0]
+        residuals[n] = hopping.norms_of(image)[0]
     return residuals
 
 
@@ -267,7 +261,7 @@ are read: a measurement that was killed then has the same rows. Earlier versions
 
 
 def kept_low_modes(
-    operator: LinearOperator,
+    operator: hopping.LinearOperator,
     field: Field,
     path: ModePath | None,
     search: Callable[[], LowModes],
@@ -299,7 +293,7 @@ def reduced_modes(
     number: int,
     folder: str | os.PathLike[str] | None = None,
     seed: int = 1,
-) -> Deflation:
+) -> hopping.Deflation:
     """Return the lowest eigenvectors of Mh^dagger Mh, with which `solve` deflates.
 
     Parameters
@@ -321,21 +315,21 @@ def reduced_modes(
     GaugeError
         If the search fails, or the folder cannot be written.
     """
-    check_declared((DEFLATE,), {DEFLATE.name: number})
+    check_declared((hopping.DEFLATE,), {hopping.DEFLATE.name: number})
     if operator.fifth:
         raise UsageError(
-            f"{DEFLATE.flag} is for operators in four dimensions, and this one has a fifth "
+            f"{hopping.DEFLATE.flag} is for operators in four dimensions, and this one has a fifth "
             "direction; leave it out."
         )
-    square = NormalOperator(AdjointOperator(operator.reduced(True)))
-    start = random_vector(SpinorField.empty(operator.field, "double", parity=EVEN), seed)
+    square = hopping.NormalOperator(hopping.AdjointOperator(operator.reduced(True)))
+    start = random_vector(SpinorField.empty(operator.field, "double", parity=hopping.EVEN), seed)
     norm = norm_bound(square, start)
     search = partial(low_modes, square, start, LowModeRequest(number, norm, DEFLATED, seed))
     settings = {"number": str(number), "seed": str(seed), "tolerance": repr(DEFLATED)}
     metadata = {"modes": "reduced", **identity(operator), **settings}
-    path = ModePath(Path(folder), metadata, EVEN) if folder else None
+    path = ModePath(Path(folder), metadata, hopping.EVEN) if folder else None
     modes = kept_low_modes(square, operator.field, path, search, norm)
-    return Deflation(modes.values, modes.vectors)
+    return hopping.Deflation(modes.values, modes.vectors)
 
 
 def identity(operator: DiracOperator) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import LARGEST, finite
 from gauge_mc.extensions.quarks.domain_walls import (
     Bidiagonal,
@@ -21,16 +22,6 @@ from gauge_mc.extensions.quarks.domain_walls import (
     PreparedWalls,
     WallOperator,
     adjoint,
-)
-from gauge_mc.extensions.quarks.hopping import (
-    DIVIDED,
-    EVEN,
-    ODD,
-    Apply,
-    NormalOperator,
-    PreconditionedOperator,
-    PreparedHop,
-    ReducedOperator,
 )
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
@@ -167,7 +158,7 @@ ACCURACY = 0.01
 """Largest relative error of measured squares of eigenvalues, by which the interval is wider."""
 
 
-class ReducedWalls(PreconditionedOperator):
+class ReducedWalls(hopping.PreconditionedOperator):
     """M of a domain-wall operator on the even sites, divided by A; its adjoint is known as well.
 
     Parameters
@@ -183,21 +174,23 @@ class ReducedWalls(PreconditionedOperator):
         # products of M, and one of its adjoint, can be in one launch with a hop.
         self.vectors_moved = 6 if prepared.in_one else 9
 
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+    def apply(
+        self, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> hopping.Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         if not dagger:
             return super().apply(target, source)
         walls, some = self._whole, self.some
-        even, odd = walls.spare(source, EVEN, some), self._odd(source)
+        even, odd = walls.spare(source, hopping.EVEN, some), self._odd(source)
         kappa2 = square(walls.operator.kappa, source.field.devices.strict)
-        product = walls.diagonals[True, True].prepare(even, source, (EVEN,), None, some)
-        first = walls.prepare(odd, even, ODD, DIVIDED, None, True, some)
-        last = walls.prepare_term(target, odd, EVEN, source, True, some)
+        product = walls.diagonals[True, True].prepare(even, source, (hopping.EVEN,), None, some)
+        first = walls.prepare(odd, even, hopping.ODD, hopping.DIVIDED, None, True, some)
+        last = walls.prepare_term(target, odd, hopping.EVEN, source, True, some)
         return in_turn(product, first, partial(last, -kappa2))
 
-    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
+    def left_part(self, target: SpinorField, source: SpinorField) -> hopping.Apply:
         """Return a call that computes A^-dagger X; see `ReducedOperator.left_part`."""
-        return self._whole.diagonals[True, True].prepare(target, source, (EVEN,))
+        return self._whole.diagonals[True, True].prepare(target, source, (hopping.EVEN,))
 
 
 @OPERATORS.register
@@ -391,7 +384,7 @@ class DomainWall(WallOperator, CoupledOperator):
         strict = self.field.devices.strict
         start = numbers.random(shape) - 0.5 if strict else numbers.normal(size=shape)
         vector = SpinorField.from_numpy(self.field, start.astype(complex))
-        ends = measured_ends(NormalOperator(wilson.prepared()), vector, ACCURACY)
+        ends = measured_ends(hopping.NormalOperator(wilson.prepared()), vector, ACCURACY)
         wilson.release()
         squares = ends.smallest - ends.smallest_error, ends.largest + ends.largest_error
         low, high = (b / (2 * self.kappa) * math.sqrt(square) for square in squares)
@@ -399,7 +392,7 @@ class DomainWall(WallOperator, CoupledOperator):
 
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
-    ) -> ReducedOperator:
+    ) -> hopping.ReducedOperator:
         """Return M on the even sites; see `HoppingOperator.reduced`."""
         return ReducedWalls(cast(PreparedWalls, self.prepared(precision, reals)))
 
@@ -480,11 +473,11 @@ class DomainWall(WallOperator, CoupledOperator):
 
     def to_solver(self, target: SpinorField, right: SpinorField) -> None:
         """Compute the right-hand sides of M y = 2 kappa w^-1/2 b from those of D5 x = b."""
-        self._unrooted.prepare(target, right, (EVEN, ODD))(2 * self.kappa)
+        self._unrooted.prepare(target, right, (hopping.EVEN, hopping.ODD))(2 * self.kappa)
 
     def from_solver(self, target: SpinorField, solution: SpinorField) -> None:
         """Compute the solutions of D5 x = b from those of M y = 2 kappa w^-1/2 b."""
-        self._from_w.prepare(target, solution, (EVEN, ODD))()
+        self._from_w.prepare(target, solution, (hopping.EVEN, hopping.ODD))()
 
     def hopping_term(
         self,
@@ -492,6 +485,6 @@ class DomainWall(WallOperator, CoupledOperator):
         source: SpinorField,
         parity: int,
         addend: SpinorField | None = None,
-    ) -> PreparedHop:
+    ) -> hopping.PreparedHop:
         """Return a call that computes the hopping term; see `WallOperator.hopping_term`."""
         return self.prepared(source.storage.name).prepare_term(target, source, parity, addend)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gauge_mc import observables
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.table_series import Skips, TableSeries, joined_series, read_series
 from gauge_mc.analysis.timeseries import Replicas
@@ -35,14 +36,6 @@ from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, angles_of, phases
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.input import may_be_made
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Measurer,
-    Observable,
-    Record,
-    RecordsOfTables,
-    SecondaryTable,
-)
 from gauge_mc.options import Option, check_options
 
 COLUMNS = TableColumns(
@@ -162,7 +155,7 @@ EIGENVALUES_OPTION = Option(
     most=MOST_EIGENVALUES,
 )
 
-EIGENVALUE_TABLE = SecondaryTable(
+EIGENVALUE_TABLE = observables.SecondaryTable(
     EIGENVALUES,
     "a row for each of the lowest eigenvalues that are not 0",
     EIGENVALUE_COLUMNS,
@@ -170,15 +163,15 @@ EIGENVALUE_TABLE = SecondaryTable(
 )
 """The table of the eigenvalues that are not 0."""
 
-OPERATOR_TABLE = SecondaryTable(
+OPERATOR_TABLE = observables.SecondaryTable(
     "operator", "a row for every configuration", SIGN_COLUMNS, lambda spectrum: 1
 )
 """The table of the accuracy of the sign function."""
 
 
-@OBSERVABLES.register
+@observables.OBSERVABLES.register
 @dataclass(frozen=True)
-class OverlapSpectrumObservable(Observable):
+class OverlapSpectrumObservable(observables.Observable):
     """The index and the lowest eigenvalues of the overlap operator, with one record per field.
 
     Raises
@@ -207,7 +200,10 @@ class OverlapSpectrumObservable(Observable):
     name: ClassVar[str] = "overlap-spectrum"
     summary: ClassVar[str] = "index and lowest eigenvalues of the overlap operator"
     columns: ClassVar[TableColumns] = COLUMNS
-    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (EIGENVALUE_TABLE, OPERATOR_TABLE)
+    secondary_tables: ClassVar[tuple[observables.SecondaryTable, ...]] = (
+        EIGENVALUE_TABLE,
+        OPERATOR_TABLE,
+    )
     normalisation: ClassVar[str] = (
         "D(0) = rho (1 + gamma_5 sgn H), H = gamma_5 (D_w - rho), hep-lat/9707022; lambda: its "
         "eigenvalues; index: zero modes of the chirality -1 less those of 1"
@@ -265,7 +261,7 @@ class OverlapSpectrumObservable(Observable):
         """
         return replace(self, accuracy=WARM_UP_ACCURACY, eigenvalues=0, modes=0, stored_modes="")
 
-    def measurer(self, like: Field) -> Measurer:
+    def measurer(self, like: Field) -> observables.Measurer:
         """Return a function that measures fields of the same kind."""
         if self.stored_modes and not may_be_made(Path(self.stored_modes)):
             raise UsageError(
@@ -273,26 +269,26 @@ class OverlapSpectrumObservable(Observable):
                 "choose another one."
             )
 
-        def measure(field: Field) -> list[Record]:
+        def measure(field: Field) -> list[observables.Record]:
             kernel = field, self.rho, self.csw, phases_of(self.angles)
             sign = self.accuracy, self.modes, self.approximation, self.stored_modes or None
             overlap = Overlap(*kernel, *sign)
             spectrum = overlap.spectrum(self.eigenvalues) if self.eigenvalues else None
             rows = _rows(spectrum, self.rho) if spectrum else []
             secondary = {EIGENVALUES: rows, OPERATOR_TABLE.name: [sign_report(overlap)]}
-            return RecordsOfTables([_record(overlap, spectrum)], secondary)
+            return observables.RecordsOfTables([_record(overlap, spectrum)], secondary)
 
         return measure
 
 
-def _record(overlap: Overlap, spectrum: OverlapSpectrum | None) -> Record:
+def _record(overlap: Overlap, spectrum: OverlapSpectrum | None) -> observables.Record:
     if not spectrum:
         return (0, 0, 0, 0.0, overlap.error_bound)
     up, down = (int((spectrum.chiralities == x).sum()) for x in (UP, DOWN))
     return (spectrum.index, up, down, float(spectrum.values[up + down]), overlap.error_bound)
 
 
-def _rows(spectrum: OverlapSpectrum, rho: float) -> list[Record]:
+def _rows(spectrum: OverlapSpectrum, rho: float) -> list[observables.Record]:
     paired = spectrum.chiralities == 0
     sizes = spectrum.values[paired]
     projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)

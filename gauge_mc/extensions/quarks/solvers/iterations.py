@@ -25,15 +25,7 @@ from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.devices.source import constants, source_file
 from gauge_mc.domain.slab import work
 from gauge_mc.extensions.quarks.hopping import Apply, Deflation, LinearOperator
-from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab, in_turn
-from gauge_mc.extensions.quarks.vectors.algebra import (
-    PRODUCTS,
-    Advance,
-    Combine,
-    GroupSums,
-    Multiply,
-    OnDevice,
-)
+from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab, algebra, in_turn
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums
 from gauge_mc.updates.monomials import Mask
 
@@ -74,7 +66,7 @@ AHEAD = 2
 LAUNCH_SECONDS = 25e-6
 """Time for which GPUs wait for the host in every iteration if they have been given one alone."""
 
-REAL, MIXED, NORM2, EVERY = (slice(*x) for x in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
+REAL, MIXED, NORM2, EVERY = (slice(*x) for x in ((0, 1), (0, 2), (2, 3), (0, algebra.PRODUCTS)))
 """Places of the real part of <w, r>, of this product, of <r, r> and of all among the sums."""
 
 UNWATCHED = {
@@ -157,15 +149,15 @@ class DeviceIterations:
         self._seen = self._first.pinned_memory(HALTS * HALT_BYTES).view(np.int32)
         self._last_run = 0.0, 1
 
-    def factors(self, part: int, **names: str) -> list[OnDevice]:
+    def factors(self, part: int, **names: str) -> list[algebra.OnDevice]:
         """Return factors on every slab after a part, given their names by those of a kernel."""
         return [slab.found(part, **names) for slab in self.slabs]
 
-    def take(self, part: int, sums: Sequence[GroupSums], products: slice = NORM2) -> Launch:
+    def take(self, part: int, sums: Sequence[algebra.GroupSums], products: slice = NORM2) -> Launch:
         """Return a call that computes coefficients on all devices from sums of products."""
         slabs = self.slabs
 
-        def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
+        def launches(stages: int, some: Sequence[algebra.GroupSums]) -> list[Launch]:
             return [
                 slab.launch(
                     part, stages, group.first, group.sums[n], slabs, n, products, self._seen
@@ -323,11 +315,11 @@ class SlabState:
         state[:] = buffer[: self._state_bytes].view(float).reshape(state.shape)
         return buffer[self._state_bytes :].view(np.int32)
 
-    def found(self, part: int, **factors: str) -> OnDevice:
+    def found(self, part: int, **factors: str) -> algebra.OnDevice:
         """Return factors of launches that a halt in a part leaves out, by the kernel's names."""
         first, nbytes, rows = self._factors, self._factor_bytes, self._rows
         addresses = {name: first + rows[number] * nbytes for name, number in factors.items()}
-        return OnDevice(addresses, self._halts + self._parts.index(part) * HALT_BYTES)
+        return algebra.OnDevice(addresses, self._halts + self._parts.index(part) * HALT_BYTES)
 
     def launch(
         self,
@@ -560,12 +552,12 @@ class Residual:
             self.fields, self.norms = tuple(b.like() for _ in range(4)), np.zeros(b.count)
         self.y, self.r, product, self._more = self.fields
         self._apply: Apply = operator.apply(product, self.y)
-        self._subtract = Advance(self.r, product)
-        self._add = Combine(self.y, self._more)
+        self._subtract = algebra.Advance(self.r, product)
+        self._add = algebra.Combine(self.y, self._more)
         self._begin = self.r.copying(b)
         self._take: dict[int, Apply] = {}
         """Copies of corrections by their identity; the calls keep these."""
-        self._b_b = Multiply(b)
+        self._b_b = algebra.Multiply(b)
         self._deflate = deflation and deflation.correction(operator, self.y, self.r)
         if not parent:
             self.first: Norms = np.sqrt(self._b_b().norm2)

@@ -28,14 +28,7 @@ from gauge_mc.extensions.quarks.solvers.iterations import (
     ResidualWatch,
     runs_ahead,
 )
-from gauge_mc.extensions.quarks.vectors import SpinorField, in_turn, precisions_from
-from gauge_mc.extensions.quarks.vectors.algebra import (
-    Advance,
-    AdvanceDirection,
-    Combine,
-    Multiply,
-    PairAlgebra,
-)
+from gauge_mc.extensions.quarks.vectors import SpinorField, algebra, in_turn, precisions_from
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
 from gauge_mc.quoting import square
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -61,11 +54,11 @@ class ConjugateGradients(Solver):
         self.p, self.q, self.s = (self.r.like() for _ in range(3))
         self._apply_p = operator.apply(self.q, self.p)
         self._apply_r = operator.apply(self.s, self.r, dagger=True)
-        self._q_q, self._s_s = Multiply(self.q), Multiply(self.s)
-        self._step = Advance(self.r, self.q)
-        self._first_direction = Combine(self.p, self.s)
-        self._advance_x = Combine(self.x, self.p)
-        self._advance = AdvanceDirection(self.x, self.p, self.s)
+        self._q_q, self._s_s = algebra.Multiply(self.q), algebra.Multiply(self.s)
+        self._step = algebra.Advance(self.r, self.q)
+        self._first_direction = algebra.Combine(self.p, self.s)
+        self._advance_x = algebra.Combine(self.x, self.p)
+        self._advance = algebra.AdvanceDirection(self.x, self.p, self.s)
         self._alpha = np.zeros(self.r.count)
 
     def begin(self) -> None:
@@ -99,9 +92,9 @@ class ConjugateGradients(Solver):
         """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
         parts = on_devices.CURVATURE, on_devices.RESIDUAL, on_devices.DIRECTION
         (curvature, residual, direction), ahead = parts, DeviceIterations(self.r, parts)
-        step = Advance(self.r, self.q, scalars=ahead.factors(curvature, c="STEP"))
+        step = algebra.Advance(self.r, self.q, scalars=ahead.factors(curvature, c="STEP"))
         factors = ahead.factors(direction, a="ALPHA", b="BETA")
-        advance = AdvanceDirection(self.x, self.p, self.s, scalars=factors)
+        advance = algebra.AdvanceDirection(self.x, self.p, self.s, scalars=factors)
         take_curvature = ahead.take(curvature, self._q_q.sums)
         take_residual = ahead.take(residual, step.sums)
         take_direction = ahead.take(direction, self._s_s.sums)
@@ -148,13 +141,13 @@ class BiCGstab(Solver):
         self.shadow, self.p, self.v, self.t = (self.r.like() for _ in range(4))
         self._apply_p = operator.apply(self.v, self.p)
         self._apply_r = operator.apply(self.t, self.r)
-        self._shadow_v = Multiply(self.v, self.shadow)
-        self._shadow_r = Multiply(self.r, self.shadow)
-        self._half_step = Combine(self.r, self.v)
-        self._t_r = Multiply(self.t, self.r)
-        self._step = Advance(self.r, self.t, self.x, self.p, self.shadow)
-        self._direction = Combine(self.p, self.r, self.v)
-        self._copy_shadow = Combine(self.shadow, self.r)
+        self._shadow_v = algebra.Multiply(self.v, self.shadow)
+        self._shadow_r = algebra.Multiply(self.r, self.shadow)
+        self._half_step = algebra.Combine(self.r, self.v)
+        self._t_r = algebra.Multiply(self.t, self.r)
+        self._step = algebra.Advance(self.r, self.t, self.x, self.p, self.shadow)
+        self._direction = algebra.Combine(self.p, self.r, self.v)
+        self._copy_shadow = algebra.Combine(self.shadow, self.r)
         self.rho: Scalars = np.zeros(self.r.count, complex)
         self._next_rho = self._alpha = self._omega = self.rho
 
@@ -204,11 +197,11 @@ class BiCGstab(Solver):
         shadow, minimum, end = PARTS
         arithmetic = on_devices.constants_of(BICGSTAB_COEFFICIENTS)[kind]
         ahead = DeviceIterations(self.r, PARTS, BICGSTAB_COEFFICIENTS, arithmetic)
-        half_step = Combine(self.r, self.v, scalars=ahead.factors(shadow, b="HALF_STEP"))
+        half_step = algebra.Combine(self.r, self.v, scalars=ahead.factors(shadow, b="HALF_STEP"))
         factors = ahead.factors(minimum, a="ALPHA", b="OMEGA", c="STEP")
-        step = Advance(self.r, self.t, self.x, self.p, self.shadow, scalars=factors)
+        step = algebra.Advance(self.r, self.t, self.x, self.p, self.shadow, scalars=factors)
         factors = ahead.factors(end, a="BETA", c="BACK")
-        direction = Combine(self.p, self.r, self.v, scalars=factors)
+        direction = algebra.Combine(self.p, self.r, self.v, scalars=factors)
         take_shadow = ahead.take(shadow, self._shadow_v.sums, on_devices.MIXED)
         take_minimum = ahead.take(minimum, self._t_r.sums, on_devices.EVERY)
         take_end = ahead.take(end, step.sums, on_devices.EVERY)
@@ -243,9 +236,9 @@ class _GradientLaunches:
         self._vectors, self.numbers = (r, x, p, t), slice(some.start, some.stop)
         self.apply_adjoint = operator.one.apply(q, p, dagger=True)
         self.apply_rest = operator.one.apply(t, q)
-        self.q_q, self.r_r = Multiply(q), Multiply(r)
-        self.step, self.turn = Advance(r, t, x, p), Combine(p, r)
-        self.take_residual, self.clear_x = r.copying(outer.r), Combine(x, r)
+        self.q_q, self.r_r = algebra.Multiply(q), algebra.Multiply(r)
+        self.step, self.turn = algebra.Advance(r, t, x, p), algebra.Combine(p, r)
+        self.take_residual, self.clear_x = r.copying(outer.r), algebra.Combine(x, r)
         self.add = partial(outer.add, x, np.zeros(len(some), np.bool_))
 
     @cached_property
@@ -256,8 +249,10 @@ class _GradientLaunches:
             return None
         curvature, end = on_devices.CURVATURE, on_devices.END
         iterations = DeviceIterations(r, (curvature, end))
-        step = Advance(r, t, x, p, scalars=iterations.factors(curvature, a="ALPHA", c="STEP"))
-        turn = Combine(p, r, scalars=iterations.factors(end, a="BETA"))
+        step = algebra.Advance(
+            r, t, x, p, scalars=iterations.factors(curvature, a="ALPHA", c="STEP")
+        )
+        turn = algebra.Combine(p, r, scalars=iterations.factors(end, a="BETA"))
         take_curvature = iterations.take(curvature, self.q_q.sums)
         take_residual = iterations.take(end, step.sums)
         apply_rest = iterations.beside([self.q_q.launch, take_curvature], [self.apply_rest])
@@ -431,7 +426,7 @@ class SolutionHistory:
         self._solutions, *basis = ([x.like() for _ in range(length)] for _ in range(3))
         self._pairs = list(zip(*basis, strict=True))
         self._apply = [operator.apply(product, y) for y, product in self._pairs]
-        self._algebra, self._newest, self._known = PairAlgebra(), 0, 0
+        self._algebra, self._newest, self._known = algebra.PairAlgebra(), 0, 0
 
     def clear(self) -> None:
         """Forget all solutions."""

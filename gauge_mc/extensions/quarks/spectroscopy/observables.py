@@ -12,15 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc import observables
 from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.domain_walls import (
-    EffectivePropagator,
-    WallOperator,
-    contact_correlator,
-)
+from gauge_mc.extensions.quarks import domain_walls
 from gauge_mc.extensions.quarks.hopping import DEFLATE
 from gauge_mc.extensions.quarks.operators import INVERSE
 from gauge_mc.extensions.quarks.overlap import SIGN_COLUMNS
@@ -64,18 +61,9 @@ from gauge_mc.files.foreign import FOREIGN_SERIES, ForeignSeries, ForeignTable
 from gauge_mc.files.table import TableData, Value
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.observables import (
-    OBSERVABLES,
-    Measurer,
-    Observable,
-    Record,
-    RecordsOfTables,
-    SecondaryTable,
-    TimeSeries,
-)
 from gauge_mc.options import Option
 
-SOLVES = SecondaryTable(
+SOLVES = observables.SecondaryTable(
     "solves",
     "a row for every source, hopping parameter and twisted mass, or mass",
     TableColumns(
@@ -102,7 +90,7 @@ SOLVES = SecondaryTable(
 colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
 system, and the true one, of the full system."""
 
-OPERATOR = SecondaryTable(
+OPERATOR = observables.SecondaryTable(
     "operator",
     "a row for every configuration if the quarks are overlap quarks",
     SIGN_COLUMNS,
@@ -133,7 +121,7 @@ ones are above the critical one, and a solver would need very many iterations.""
 
 
 @dataclass(frozen=True)
-class QuarkObservable(Observable):
+class QuarkObservable(observables.Observable):
     """Sums over solutions of the Dirac equation, with one record for each time slice.
 
     A subclass declares its columns and defines `records` and `_records`.
@@ -145,7 +133,7 @@ class QuarkObservable(Observable):
     units: ClassVar[str] = "lattice units"
     smears: ClassVar[bool] = True
     takes_memory: ClassVar[bool] = True
-    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES, OPERATOR)
+    secondary_tables: ClassVar[tuple[observables.SecondaryTable, ...]] = (SOLVES, OPERATOR)
     options: ClassVar[tuple[Option, ...]] = quark_options()
     bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
 
@@ -226,20 +214,22 @@ class QuarkObservable(Observable):
         quarks = replace(self.quarks, folder="", massive=massive.rehearsed if massive else None)
         return replace(self, quarks=quarks)
 
-    def measurer(self, like: Field) -> Measurer:
+    def measurer(self, like: Field) -> observables.Measurer:
         """Return a function that measures fields of the same kind."""
         self.quarks.check()
         prepared = self.for_group(like.group.name)
 
-        def measure(field: Field) -> list[Record]:
+        def measure(field: Field) -> list[observables.Record]:
             solves = SolveRecords()
             records = prepared._records(field, solves)
-            return RecordsOfTables(records, {SOLVES.name: solves, OPERATOR.name: solves.operators})
+            return observables.RecordsOfTables(
+                records, {SOLVES.name: solves, OPERATOR.name: solves.operators}
+            )
 
         return measure
 
     @abstractmethod
-    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[observables.Record]:
         """Yield the records of a field, and append those of all solutions to `solves`."""
 
 
@@ -254,7 +244,7 @@ class Hadrons(QuarkObservable):
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield all correlators, given the propagators of all quarks."""
 
-    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[observables.Record]:
         for source, quarks in propagators(self.quarks, field, solves):
             label = self.quarks.label(source)
             for pair, names, momentum, values in self.correlators(quarks):
@@ -264,12 +254,12 @@ class Hadrons(QuarkObservable):
                     yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
 
     @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
+    def series(cls, table: TableData, source: str) -> dict[str, observables.TimeSeries]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
         content = series_of(table, source, cls.columns, CORRELATORS)
         labels, values = correlators_of(content)
         return {
-            ",".join([*(f"{key}={x}" for key, x in label.items()), part]): TimeSeries(
+            ",".join([*(f"{key}={x}" for key, x in label.items()), part]): observables.TimeSeries(
                 content.sweeps, values[part][n], 0
             )
             for n, label in enumerate(labels)
@@ -280,7 +270,7 @@ class Hadrons(QuarkObservable):
 PARITIES = (1, -1)
 
 
-@OBSERVABLES.register
+@observables.OBSERVABLES.register
 @dataclass(frozen=True)
 class Baryons(Hadrons):
     """Correlators of baryons, with one record for each time slice.
@@ -374,7 +364,7 @@ USUAL_PAIRS = (*((name, name) for name in SIXTEEN), ("g5", "gtg5"), ("gtg5", "g5
 relation."""
 
 
-@OBSERVABLES.register
+@observables.OBSERVABLES.register
 @dataclass(frozen=True)
 class Mesons(Hadrons):
     """Correlators of mesons q̄1 Gamma q2, with one record for each time slice.
@@ -425,7 +415,7 @@ class Mesons(Hadrons):
                 yield pair, names, momentum, meson(tensor, end, begin, strict)
 
 
-@OBSERVABLES.register
+@observables.OBSERVABLES.register
 @dataclass(frozen=True)
 class ResidualMassSums(QuarkObservable):
     """Sums for the residual mass and Z_A of domain-wall quarks, one record for each time slice.
@@ -461,7 +451,7 @@ class ResidualMassSums(QuarkObservable):
     @property
     def _has_midpoint(self) -> bool:
         massive = self.quarks.massive
-        if not massive or not issubclass(massive.operator_class, WallOperator):
+        if not massive or not issubclass(massive.operator_class, domain_walls.WallOperator):
             raise UsageError(
                 f"Only quarks with a fifth direction have a residual mass; give some by "
                 f"{QUARK.flag}."
@@ -477,7 +467,7 @@ class ResidualMassSums(QuarkObservable):
         q.check()
         return len(q.kinds) * len(q.sources) * q.lattice.t
 
-    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[observables.Record]:
         for source, solution in solutions(self.quarks, field, solves):
             label = self.quarks.label(source)
             for quark, solved in solution.items():
@@ -487,14 +477,14 @@ class ResidualMassSums(QuarkObservable):
                         yield (quark.m, label, t, *values)
 
 
-def _sums(propagator: EffectivePropagator) -> list[list[float]]:
+def _sums(propagator: domain_walls.EffectivePropagator) -> list[list[float]]:
     """Return the sums by column and t."""
     tensor, strict = (
         spin_tensor(propagator.quark, propagator.quark),
         propagator.quark.field.devices.strict,
     )
     pion = meson(tensor, GAMMA_5, GAMMA_5, strict).real
-    sums = [pion, contact_correlator(propagator)]
+    sums = [pion, domain_walls.contact_correlator(propagator)]
     if propagator.midpoint and propagator.axial is not None and propagator.vector is not None:
         between = spin_tensor(propagator.midpoint, propagator.midpoint)
         middle = meson(between, GAMMA_5, GAMMA_5, strict).real
