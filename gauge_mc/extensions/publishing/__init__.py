@@ -11,8 +11,5 @@ PAPER = Command(
     name="paper",
 )
 PUBLISH = Command(
-    FILES,
-    "Write a run into a folder for a data repository.",
-    f"{HERE}.commands:publish",
-    "publish",
+    FILES, "Write a run into a folder for a data repository.", f"{HERE}.commands:publish", "publish"
 )

@@ -9,14 +9,7 @@ import numpy as np
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.extensions.quarks.diagonal import TERMS
 from gauge_mc.extensions.quarks.domain_walls import along_of, column_of
-from gauge_mc.extensions.quarks.hopping import (
-    DIRECT,
-    FORMS,
-    GAMMA5,
-    ONE,
-    RECURRENCE,
-    SEVERAL,
-)
+from gauge_mc.extensions.quarks.hopping import DIRECT, FORMS, GAMMA5, ONE, RECURRENCE, SEVERAL
 from gauge_mc.extensions.quarks.operators import PlainWilson
 from gauge_mc.extensions.quarks.vectors import STORAGES
 from gauge_mc.extensions.quarks.vectors.transport import (

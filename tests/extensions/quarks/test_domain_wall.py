@@ -219,10 +219,7 @@ def test_the_adjoint(reduced, kind, best_device, rng):
     left, right = psi.like(), psi.like()
     seen.apply(left, psi)()
     seen.apply(right, chi, dagger=True)()
-    products = (
-        np.vdot(chi.to_numpy(), left.to_numpy()),
-        np.vdot(right.to_numpy(), psi.to_numpy()),
-    )
+    products = (np.vdot(chi.to_numpy(), left.to_numpy()), np.vdot(right.to_numpy(), psi.to_numpy()))
     sizes = np.linalg.norm(chi.to_numpy()) * np.linalg.norm(psi.to_numpy())
     assert abs(products[0] - products[1]) < 1e-14 * sizes
 

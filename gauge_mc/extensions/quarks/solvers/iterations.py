@@ -417,13 +417,7 @@ class ResidualWatch:
     """
 
     def __init__(
-        self,
-        reduction: float,
-        most: int,
-        norms: Norms,
-        targets: Norms,
-        plateau: int,
-        groups: int,
+        self, reduction: float, most: int, norms: Norms, targets: Norms, plateau: int, groups: int
     ) -> None:
         self._reduction, self._most = reduction, most
         self._targets, self._plateau = targets, plateau

@@ -225,11 +225,7 @@ class _GradientLaunches:
     """
 
     def __init__(
-        self,
-        outer: Residual,
-        operator: LinearOperator,
-        vectors: Sequence[SpinorField],
-        some: range,
+        self, outer: Residual, operator: LinearOperator, vectors: Sequence[SpinorField], some: range
     ) -> None:
         r, x, p, q, t = (vector.part(some) for vector in vectors)
         assert isinstance(operator, NormalOperator)

@@ -398,11 +398,7 @@ def ratio_series(above: Array, below: Array) -> Array:
 
 
 def ratio_plateau(
-    series: Array,
-    below: Array,
-    ranges: Ranges,
-    precision: float = PRECISION,
-    start: int = 1,
+    series: Array, below: Array, ranges: Ranges, precision: float = PRECISION, start: int = 1
 ) -> State:
     """Return the plateau of a ratio at t = start, start + 1, …."""
     scale = below.mean(axis=0)

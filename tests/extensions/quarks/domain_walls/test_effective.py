@@ -313,10 +313,7 @@ def poles(extent, mass, weights=None, **coefficients):
     return sorted(found)
 
 
-FREE = {
-    **KINDS,
-    "optimal": (6, {"b": 1.0, "c": 1.0, "weights": optimal_weights(6, 0.3, 6.3)}),
-}
+FREE = {**KINDS, "optimal": (6, {"b": 1.0, "c": 1.0, "weights": optimal_weights(6, 0.3, 6.3)})}
 
 
 @pytest.mark.longer

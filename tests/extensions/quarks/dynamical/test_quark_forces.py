@@ -84,11 +84,7 @@ CASES = {
     "ratio": (Quark(KAPPA, ANTIPERIODIC), Quark(HEAVY, ANTIPERIODIC), EXACT),
     "clover": (Quark(KAPPA, ANTIPERIODIC, 0, 1.7), None, EXACT),
     "twisted clover": (Quark(KAPPA, TWISTED, 0.3, 1.7), None, TWO_SOLVES),
-    "clover ratio": (
-        Quark(KAPPA, TWISTED, 0.1, 1.7),
-        Quark(KAPPA, TWISTED, 0.4, 1.7),
-        EXACT,
-    ),
+    "clover ratio": (Quark(KAPPA, TWISTED, 0.1, 1.7), Quark(KAPPA, TWISTED, 0.4, 1.7), EXACT),
     "twisted ratio": (Quark(KAPPA, TWISTED, 0.1), Quark(KAPPA, TWISTED, 0.4), TWO_SOLVES),
 }
 
