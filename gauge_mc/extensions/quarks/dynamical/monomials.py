@@ -1,4 +1,4 @@
-"""Two degenerate flavours of quarks."""
+"""Monomials of quarks: determinants, ratios, rational functions, and two degenerate flavours."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class QuarkMonomial(Monomial):
     ) -> list[Energy]:
         """Return |Mh^-1 phi|^2 for every chain, of which the solution fails for some."""
         active = self._left(failures)
-        self._take(system.solve_half(tolerance, active), active, failures)
+        self._take(system.solve(tolerance, active, both=False), active, failures)
         return local_norms(system.y)
 
 
@@ -203,7 +203,7 @@ class Ratio(QuarkMonomial):
         """Draw phi = Mh2^-1 Mh1 eta, for normal random vectors eta; see `Monomial.draw`."""
         active = draw_all(self._eta, randoms, self._number, failures)
         self._multiply_eta()
-        progress = self._drawing.solve_half(self._request.action_tolerance, active)
+        progress = self._drawing.solve(self._request.action_tolerance, active, both=False)
         self._take(progress, active, failures)
         self._copy_phi(0, 1)
         self._system.forget()

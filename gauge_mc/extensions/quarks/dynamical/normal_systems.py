@@ -356,15 +356,11 @@ class QuarkSystem:
         for system in self._systems:
             system.forget()
 
-    def solve(self, tolerance: float, active: Mask) -> ReplicaProgress:
-        """Compute X and Y on all sites of some replicas, from earlier solutions if possible."""
-        return self._solve(tolerance, active, both=True)
+    def solve(self, tolerance: float, active: Mask, both: bool = True) -> ReplicaProgress:
+        """Compute X and Y on all sites of some replicas, from earlier solutions if possible.
 
-    def solve_half(self, tolerance: float, active: Mask) -> ReplicaProgress:
-        """Compute Y on the even sites, from no earlier solutions; see `solve`."""
-        return self._solve(tolerance, active, both=False)
-
-    def _solve(self, tolerance: float, active: Mask, both: bool) -> ReplicaProgress:
+        Or compute Y alone on the even sites, from no earlier solutions.
+        """
         progress = ReplicaProgress.begin(active.size)
         normal, *direct = self._systems
         going, stuck = active, np.zeros_like(active) if direct else active

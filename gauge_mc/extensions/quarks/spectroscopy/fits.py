@@ -1,9 +1,8 @@
-"""The residual mass of domain-wall quarks, and Z_A."""
+"""Fits to tables of hadrons: masses, PCAC masses, chiral limits, residual mass and Z_A."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -112,22 +111,10 @@ def chiral_table(spectrum: Spectrum) -> Table:
     twisted = any(x.mu for x in spectrum.chiral)
     headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", REDUCED
     table = _table("Extrapolations", headings, lines)
-    for extrapolated in spectrum.chiral:
-        line = (
-            str(extrapolated.kappa_c or extrapolated.m_c or ""),
-            str(extrapolated.intercept),
-            str(extrapolated.slope),
-        )
-        fit = (
-            reduced(extrapolated.chi2, extrapolated.chi2_expected) if extrapolated.dof else "exact"
-        )
-        table.add_row(
-            extrapolated.quantity,
-            extrapolated.source,
-            *[f"{extrapolated.mu:g}"] * twisted,
-            *line,
-            fit,
-        )
+    for fit in spectrum.chiral:
+        line = str(fit.kappa_c or fit.m_c or ""), str(fit.intercept), str(fit.slope)
+        quality = reduced(fit.chi2, fit.chi2_expected) if fit.dof else "exact"
+        table.add_row(fit.quantity, fit.source, *[f"{fit.mu:g}"] * twisted, *line, quality)
     return table
 
 
@@ -177,10 +164,7 @@ class SpectrumResult(FitResult):
         pcac = sorted(_of_lightest_quarks(spectrum.pcac), key=lambda quark: quark.mass.error)
         critical = [x for x in spectrum.chiral if x.kappa_c or x.m_c][:1]
         return [
-            *(
-                quoted_number(f"a m_{symbol}{where}", fit.mass, fit.systematic)
-                for symbol, fit in fits
-            ),
+            *(quoted_number(f"a m_{x}{where}", fit.mass, fit.systematic) for x, fit in fits),
             *(quoted_number(f"a m_PCAC{where}", x.mass) for x in pcac[:1]),
             *(quoted_number("κ_c", x.kappa_c) for x in critical if x.kappa_c),
             *(quoted_number("m_c", x.m_c) for x in critical if not x.kappa_c),
@@ -199,11 +183,8 @@ def _of_lightest_quarks(hadrons: Sequence[Hadron]) -> list[Hadron]:
 
 def _heaviness(hadron: HadronMass | PcacMass) -> tuple[float, ...]:
     """Return numbers that grow with the masses of the quarks of a hadron."""
-    return (
-        hadron.m1 + hadron.m2,
-        1 / hadron.kappa1 + 1 / hadron.kappa2,
-        abs(hadron.mu1) + abs(hadron.mu2),
-    )
+    h = hadron
+    return h.m1 + h.m2, 1 / h.kappa1 + 1 / h.kappa2, abs(h.mu1) + abs(h.mu2)
 
 
 def _where(hadrons: Sequence[HadronMass | PcacMass]) -> str:
@@ -216,8 +197,13 @@ def _where(hadrons: Sequence[HadronMass | PcacMass]) -> str:
 
 def ranges_of(options: Mapping[str, Any]) -> Ranges:
     """Return the times that options choose."""
-    parts = options.get(T_MIN.name), options.get(T_MAX.name), options.get(AVERAGE.name, False)
-    return Ranges(*parts)
+    return Ranges(
+        options.get(T_MIN.name), options.get(T_MAX.name), options.get(AVERAGE.name, False)
+    )
+
+
+Fitted = tuple[HadronCorrelators, MassSeries]
+"""The correlators of a table, and the fits to them."""
 
 
 class HadronFit(Fit):
@@ -233,32 +219,21 @@ class HadronFit(Fit):
     series: Callable[[HadronCorrelators, Ranges], MassSeries]
     """Function that fits the masses of all hadrons."""
 
-    @abstractmethod
-    def chiral(
-        self,
-        folder: Path,
-        correlators: HadronCorrelators,
-        series: MassSeries,
-        options: Mapping[str, Any],
-    ) -> list[ChiralFit]:
-        """Extrapolate in the quark mass, given the folder of the table and its correlators."""
+    def chiral(self, table: Path, fitted: Fitted, options: Mapping[str, Any]) -> list[ChiralFit]:
+        """Extrapolate in the quark mass, given a table and the fits to it, with its own pions."""
+        return chiral_fits(fitted[1], fitted[1])
 
-    def fitted(
-        self, table: Path, options: Mapping[str, Any]
-    ) -> tuple[HadronCorrelators, MassSeries]:
+    def fitted(self, table: Path, options: Mapping[str, Any]) -> Fitted:
         """Return the correlators of a table and the fits to them."""
         ranges = ranges_of(options)  # which refuses times before a table is read
-        hadron_correlators = read_hadron_correlators(
-            table, self.correlators, options.get(SKIP.name, 0)
-        )
-        return hadron_correlators, self.series(hadron_correlators, ranges)
+        correlators = read_hadron_correlators(table, self.correlators, options.get(SKIP.name, 0))
+        return correlators, self.series(correlators, ranges)
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> SpectrumResult:
         """Fit all hadrons of a table; see `Fit.carry_out`."""
-        correlators, series = self.fitted(tables[0], options)
-        chiral = self.chiral(tables[0].parent, correlators, series, options)
-        summary = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
-        return SpectrumResult(self.result, summary)
+        fitted = self.fitted(tables[0], options)
+        chiral = self.chiral(tables[0], fitted, options)
+        return SpectrumResult(self.result, spectrum(*fitted, chiral, options.get(SKIP.name, 0)))
 
 
 class MesonFit(HadronFit):
@@ -272,16 +247,6 @@ class MesonFit(HadronFit):
     result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
 
     series = staticmethod(meson_series)
-
-    def chiral(
-        self,
-        folder: Path,
-        correlators: HadronCorrelators,
-        series: MassSeries,
-        options: Mapping[str, Any],
-    ) -> list[ChiralFit]:
-        """Extrapolate with the pions of the same table; see `HadronFit.chiral`."""
-        return chiral_fits(series, series)
 
 
 FITS.register(MesonFit())
@@ -299,20 +264,15 @@ class BaryonFit(HadronFit):
 
     series = staticmethod(baryon_series)
 
-    def chiral(
-        self,
-        folder: Path,
-        correlators: HadronCorrelators,
-        series: MassSeries,
-        options: Mapping[str, Any],
-    ) -> list[ChiralFit]:
+    def chiral(self, table: Path, fitted: Fitted, options: Mapping[str, Any]) -> list[ChiralFit]:
         """Extrapolate with the pions that were measured in the same folder.
 
         Nothing is returned if there are no pions from the same configurations.
         """
+        correlators, series = fitted
         try:
-            table = find_table_by_columns(folder, MesonFit.columns)
-            pions, mesons = MesonFit().fitted(table, options)
+            of_mesons = find_table_by_columns(table.parent, MesonFit.columns)
+            pions, mesons = MesonFit().fitted(of_mesons, options)
         except GaugeError:
             return []
         if not np.array_equal(pions.sweeps, correlators.sweeps):
@@ -334,9 +294,8 @@ class ResidualMassResult(DataResult[ResidualMasses]):
         """Return a table of the residual masses."""
         summary = self.found
         lines = [f"{summary.configurations} configurations."]
-        lines += (
-            [f"{MASS_KEY} = {summary.ensemble[MASS_KEY]}."] if MASS_KEY in summary.ensemble else []
-        )
+        if MASS_KEY in summary.ensemble:
+            lines.append(f"{MASS_KEY} = {summary.ensemble[MASS_KEY]}.")
         lines += [*(f"Left out: {x}" for x in summary.left_out), *summary.cautions]
         headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
         table = _table("Residual masses", headings, lines, left=0)

@@ -1,4 +1,4 @@
-"""The residual mass of domain-wall quarks, and correlators of their conserved currents."""
+"""Correlators of mesons and baryons, and sums for the residual mass of domain-wall quarks."""
 
 from __future__ import annotations
 
@@ -479,10 +479,8 @@ class ResidualMassSums(QuarkObservable):
 
 def _sums(propagator: domain_walls.EffectivePropagator) -> list[list[float]]:
     """Return the sums by column and t."""
-    tensor, strict = (
-        spin_tensor(propagator.quark, propagator.quark),
-        propagator.quark.field.devices.strict,
-    )
+    quark = propagator.quark
+    tensor, strict = spin_tensor(quark, quark), quark.field.devices.strict
     pion = meson(tensor, GAMMA_5, GAMMA_5, strict).real
     sums = [pion, domain_walls.contact_correlator(propagator)]
     if propagator.midpoint and propagator.axial is not None and propagator.vector is not None:

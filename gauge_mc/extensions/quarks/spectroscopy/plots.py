@@ -1,4 +1,4 @@
-"""The residual mass of domain-wall quarks against time, with its plateau."""
+"""Figures of hadrons: correlators, effective masses, chiral limits, and the residual mass."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def frames_of(
     They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
     many combinations of two quarks, only those of two equal quarks are returned.
     """
-    serieseseses: dict[str, list[tuple[MassSeries, HadronState]]] = {}
+    frames: dict[str, list[tuple[MassSeries, HadronState]]] = {}
     for series in fits:
         for state, correlator in series.correlators.items():
             if state.at_rest and points(correlator):
-                serieseseses.setdefault(state.label, []).append((series, state))
-    usual = sorted(serieseseses, key=_place)
+                frames.setdefault(state.label, []).append((series, state))
+    usual = sorted(frames, key=_place)
     selection = [name for x in hadrons for name in usual if x in (name, name.rstrip("+-"))]
     for word in hadrons:
         if not any(word in (name, name.rstrip("+-")) for name in usual):
@@ -120,14 +120,10 @@ def frames_of(
                 f"{HADRONS.flag}: there is no correlator of '{shortened(word, 40)}' that could be "
                 f"drawn; choose from {', '.join(usual)}."
             )
-    return {
-        name: pairs
-        if len(pairs) <= MOST
-        else [pair for pair in pairs if pair[1].quarks[0] == pair[1].quarks[1]][:MOST]
-        for name, pairs in (
-            (name, serieseseses[name]) for name in (selection if hadrons else usual)
-        )
-    }
+    for name, pairs in frames.items():
+        if len(pairs) > MOST:
+            frames[name] = [x for x in pairs if x[1].quarks[0] == x[1].quarks[1]][:MOST]
+    return {name: frames[name] for name in (selection if hadrons else usual)}
 
 
 def _place(name: str) -> tuple[int, str]:
@@ -189,10 +185,9 @@ def correlators_picture(series: MassSeries, hadrons: Sequence[str] = ()) -> pict
     """Return correlators on a logarithmic scale with their fits, dashed where not fitted."""
     states = frames_of([series], _points, hadrons)
     frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in states.items()}
+    grey = {"color": pictures.GREY, "linewidth": 1.5}
     key = [
-        pictures.KeyEntry(
-            style={"color": pictures.GREY, "linewidth": 1.5, "linestyle": dashes}, text=text
-        )
+        pictures.KeyEntry(style={**grey, "linestyle": dashes}, text=text)
         for text, dashes in (("fit", "-"), ("its continuation", "--"))
     ]
     return picture_of_frames(frames, _marks, "log", key)
@@ -219,9 +214,8 @@ def _marks(
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
         curve = np.abs(correlator.curve(t)(parameters)[0])
-        yield pictures.Stroke(
-            t + shift, curve, style={"color": style["color"], "linestyle": dashes}
-        )
+        look = {"color": style["color"], "linestyle": dashes}
+        yield pictures.Stroke(t + shift, curve, style=look)
 
 
 LARGEST_ERROR = 0.25
@@ -368,9 +362,8 @@ def _chiral_marks(fit: ChiralFit, order: int) -> list[pictures.Mark]:
         end = pictures.Symbols.of([0.0], [fit.intercept], hollow)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{pictures.minus(fit.intercept)}$"
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
-    points = pictures.Symbols(
-        x, value, error, style=style, text=f"{text}, {twisted}{pictures.typeset(fit.source)}"
-    )
+    text = f"{text}, {twisted}{pictures.typeset(fit.source)}"
+    points = pictures.Symbols(x, value, error, style=style, text=text)
     line = fit.intercept.value + fit.slope.value * ends
     joined = [pictures.Stroke(ends, line, style={"color": style["color"]})] if fit.dof else []
     return [points, *joined, end]

@@ -225,21 +225,13 @@ def _solve_walls(
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
     arguments = quarks.solver, quarks.request, source.place, quarks.together
-    effective = domain_walls.effective_propagator(operator, vectors, *arguments)
-    _say(effective.notes, quark, label)
-    words = (
-        *quark,
-        label,
-        effective.solver,
-        effective.inner,
-        effective.iterations,
-        effective.updates,
-    )
+    x = domain_walls.effective_propagator(operator, vectors, *arguments)
+    _say(x.notes, quark, label)
     seconds = time.perf_counter() - began
     if quarks.smear_sink:
-        source.smear_sink(effective.quark.columns, links)
-    record = (*words, effective.iterated, effective.residual, seconds)
-    return QuarkSolution(effective.quark, record, effective)
+        source.smear_sink(x.quark.columns, links)
+    words = *quark, label, x.solver, x.inner, x.iterations, x.updates
+    return QuarkSolution(x.quark, (*words, x.iterated, x.residual, seconds), x)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def system(links, device, **request):
 
 
 def solve(one, tolerance, half=False):
-    found = (one.solve_half if half else one.solve)(tolerance, np.ones(1, bool))
+    found = one.solve(tolerance, np.ones(1, bool), both=not half)
     found.check()
     return int(found.iterations[0])
 
