@@ -1,4 +1,4 @@
-"""Writing a run into a folder that a data repository takes."""
+"""Publications: a run in a folder for a data repository, and the checks of such a folder."""
 
 from __future__ import annotations
 
@@ -332,7 +332,7 @@ def check_kernels(folder: Path, advance: Callable[[float], object] = lambda shar
     sources = record.other_sources(folder)
     if not sources:
         return "the sources of the kernels are those of this version"
-    return f"caution: {len(sources)} sources of kernels are others in this version"
+    return f"caution: {len(sources)} sources of kernels differ in this version"
 
 
 @dataclass
@@ -398,7 +398,7 @@ def make_again(
                 if open_configuration(path).digest() != rows[update].links:
                     raise DamagedError(
                         f"Made again on {devices.name}, configuration {update} of {folder} has "
-                        "other links; use the version and the kind of device in its run.toml."
+                        "different links; use the version and the kind of device in its run.toml."
                     )
                 path.unlink()
         return f"made again on {devices.name}, with the same links: {in_words(map(str, updates))}"

@@ -831,7 +831,7 @@ class Deflation:
             )
 
     def check(self, operator: LinearOperator) -> None:
-        """Refuse modes of another operator, for which a sum of all of them is no sum of modes.
+        """Refuse modes of another operator, for which a sum of all of them is not a sum of modes.
 
         Parameters
         ----------

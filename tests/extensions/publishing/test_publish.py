@@ -177,7 +177,7 @@ def test_other_links_are_noticed(folder):
     lines = path.read_text().splitlines()
     lines[3] = lines[3].replace("checksum ", "checksum 1")
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(GaugeError, match=r"configuration 11 of .* has other links"):
+    with pytest.raises(GaugeError, match=r"configuration 11 of .* has different links"):
         make_again(folder, 5, lambda share: None)
 
 
@@ -185,7 +185,7 @@ def test_other_kernels_are_mentioned(folder):
     path = folder / "kernels.csv"
     path.write_text(path.read_text().replace("action/wilson.h,", "action/other.h,"))
     words = [one.words for one in verify(folder) if one.path == path]
-    assert "caution: 2 sources of kernels are others in this version" in words
+    assert "caution: 2 sources of kernels differ in this version" in words
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "configs/../../outside"])

@@ -95,7 +95,7 @@ class Entry:
     against: str = ""
     """In place of a published value: name of another ensemble, whose value must be the same."""
     against_options: dict[str, Any] = field(default_factory=dict)
-    """Options of the fit for that ensemble, if they are others."""
+    """Options of the fit for that ensemble, if they differ."""
     average: str = ""
     """Label of the average of a run that is compared; or empty."""
     fit: str = ""
@@ -181,6 +181,11 @@ class PaperCard:
         """Name of the card, that of its file."""
         return self.path.stem
 
+    @property
+    def words(self) -> tuple[str, str, str, str, str]:
+        """The texts with which a `Comparison` begins."""
+        return self.name, self.paper, self.title, self.where, self.about
+
 
 def read_paper(path: Path) -> PaperCard:
     """Read a card and check it."""
@@ -199,7 +204,7 @@ def read_paper(path: Path) -> PaperCard:
     try:
         entries = content["entries"]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise ValueError("entries is no list of tables")
+            raise ValueError("entries is not a list of tables")
         paper = PaperCard(
             path=path,
             paper=str(content["paper"]),
@@ -214,7 +219,7 @@ def read_paper(path: Path) -> PaperCard:
         _check(paper)
     except (TypeError, ValueError) as error:
         reason = str(error).removeprefix("Entry.__init__() ").rstrip(".")
-        raise UsageError(f"The card {path} is not sound: {reason}.") from error
+        raise UsageError(f"The card {path} is not valid: {reason}.") from error
     except GaugeError as error:
         raise UsageError(f"The card {path}: {error}") from error
     return paper
@@ -229,7 +234,7 @@ def _entry(content: Mapping[str, Any]) -> Entry:
     plain = {key: x for key, x in content.items() if key not in tables}
     entry: Entry = typed(plain, Entry)
     if not all(isinstance(table, dict) for table in tables.values()):
-        raise ValueError(f"the options of '{entry.name}' are no table")
+        raise ValueError(f"the options of '{entry.name}' are not a table")
     return replace(entry, **tables)
 
 
@@ -239,7 +244,7 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
     for kind in (ENSEMBLES, SCANS):
         for name, table in _table(content, kind).items():
             if not isinstance(table, Mapping) or not NAME.fullmatch(name) or name in ensembles:
-                raise ValueError(f"the ensemble '{name}' is no table, or its name is not possible")
+                raise ValueError(f"the ensemble '{name}' is not a table, or its name is not valid")
             folder = path.parent / str(table[RESULTS]) if table.get(RESULTS) is not None else None
             values = shared | flat({key: x for key, x in table.items() if key != RESULTS})
             scan = kind == SCANS
@@ -251,7 +256,7 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
 def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     table = content.get(key, {})
     if not isinstance(table, Mapping):
-        raise ValueError(f"{key} is no table")
+        raise ValueError(f"{key} is not a table")
     return table
 
 
@@ -259,9 +264,7 @@ def _check(card: PaperCard) -> None:
     """Refuse entries that cannot be compared, and parameters with which no run could begin."""
     for entry in card.entries:
         if entry.ensemble not in card.ensembles:
-            raise ValueError(
-                f"'{entry.name}' is of the ensemble '{entry.ensemble}', which it lacks"
-            )
+            raise ValueError(f"'{entry.name}' is of '{entry.ensemble}', an unknown ensemble")
         if bool(entry.average) == bool(entry.fit) or bool(entry.fit) != bool(entry.value):
             raise ValueError(f"'{entry.name}' needs either an average, or a fit with a value")
         if entry.against:
@@ -269,7 +272,9 @@ def _check(card: PaperCard) -> None:
         elif not (
             math.isfinite(entry.published) and entry.error >= 0 and math.isfinite(entry.error)
         ):
-            raise ValueError(f"'{entry.name}' has a published value or an error that is no number")
+            raise ValueError(
+                f"'{entry.name}' has a published value or an error that is not a number"
+            )
         if entry.read is not None and not entry.read.strip():
             raise ValueError(f"'{entry.name}' has an empty 'read'; leave it out if it was not read")
         if entry.fit:
@@ -297,7 +302,7 @@ def _check_against(entry: Entry, card: PaperCard) -> None:
     if math.isfinite(entry.published) or entry.read is not None:
         raise ValueError(f"'{entry.name}' has both 'against' and a published value or 'read'")
     if entry.against not in card.ensembles:
-        raise ValueError(f"'{entry.name}' is against '{entry.against}', which is no ensemble")
+        raise ValueError(f"'{entry.name}' is against '{entry.against}', which is not an ensemble")
     seeds = {card.ensembles[x].parameters.seed for x in (entry.ensemble, entry.against)}
     if len(seeds) < 2:
         raise ValueError(f"'{entry.name}' compares ensembles of one seed; give each its own")
@@ -385,7 +390,7 @@ class ComparedEntry:
     ensemble: str = result_field("Name of the ensemble in the card.")
     published: float = result_field("The published value.")
     published_error: float = result_field("The error of the published value.")
-    ours: float | None = result_field("Our value; None if there is none.", None)
+    ours: float | None = result_field("Our value; None if it is not known.", None)
     error: float | None = result_field("Its statistical error.", None)
     systematic: float = result_field("Its systematic error, 0 if the card names none.", 0.0)
     at: float | None = result_field("Abscissa in the figure.", None)
@@ -534,12 +539,11 @@ class Comparison:
                 )
         if self.about:
             lines.append(self.about)
-        if unread := [entry.name for entry in self.entries if not entry.known]:
-            names = "; ".join(unread)
-            lines.append(f"Published numbers that were not read, and do not count in χ²: {names}")
-        for fromkey in dict.fromkeys(entry.against for entry in self.entries if entry.against):
-            names = "; ".join(entry.name for entry in self.entries if entry.against == fromkey)
-            lines.append(f"Compared with our ensemble {fromkey} in place of the paper: {names}")
+        if unread := "; ".join(entry.name for entry in self.entries if not entry.known):
+            lines.append(f"Published numbers that were not read, and do not count in χ²: {unread}")
+        for ensemble in dict.fromkeys(entry.against for entry in self.entries if entry.against):
+            names = "; ".join(entry.name for entry in self.entries if entry.against == ensemble)
+            lines.append(f"Compared with our ensemble {ensemble} in place of the paper: {names}")
         sources = dict.fromkeys(entry.read for entry in self.entries if entry.read is not None)
         return [*lines, *(f"Published numbers: {source}" for source in sources)]
 
@@ -548,9 +552,8 @@ class Comparison:
         document, table = folder / f"{self.card}.json", folder / f"{self.card}.csv"
         content = self.values()
         for ensemble in content["ensembles"]:  # beside the comparison, wherever the folder goes
-            ensemble["path"] = (
-                ensemble["path"] if ensemble["kept"] else os.path.relpath(ensemble["path"], folder)
-            )
+            if not ensemble["kept"]:
+                ensemble["path"] = os.path.relpath(ensemble["path"], folder)
         text = json.dumps(content, indent=1, ensure_ascii=False)
         write_file(document, f"{text}\n", COMPARISON)
         rows = io.StringIO()
@@ -627,7 +630,7 @@ def number_with_error(result: Any, keys: str) -> tuple[float, float]:
     if not isinstance(value, Mapping) or not {"value", "error"} <= value.keys():
         raise GaugeError(f"'{keys}' is not a value with an error.")
     if value["value"] is None or value["error"] is None:
-        raise GaugeError(f"The fit does not know '{keys}'.")
+        raise GaugeError(f"The fit has not determined '{keys}'.")
     return plain_number(value["value"], keys), plain_number(value["error"], keys)
 
 

@@ -217,14 +217,10 @@ class _Work:
         """Return the result of a fit, which is carried out once for all entries that need it."""
         key = (ensemble.name, entry.fit, repr(sorted(entry.options.items())))
         if key not in self.results:
-            file = (
-                self.folder
-                / f"{self.card.name}_{ensemble.name}_{entry.fit}_{len(self.results)}.json"
-            )
+            name = f"{self.card.name}_{ensemble.name}_{entry.fit}_{len(self.results)}.json"
+            file = self.folder / name
             try:
-                next(
-                    fit_all(entry.fit, [ensemble_path(self.folder, ensemble)], entry.options, file)
-                )
+                next(fit_all(entry.fit, [Path(self.path(ensemble))], entry.options, file))
                 self.results[key] = _result(file)
             except GaugeError as error:
                 self.results[key] = error
@@ -265,8 +261,8 @@ def reproduce(
         remove_empty(folder)
         raise
     entries = [work.compared(entry) for entry in card.entries]
-    words = (card.name, card.paper, card.title, card.where, card.about)
-    comparison = papers.Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
+    used = [*work.used.values()]
+    comparison = papers.Comparison(*card.words, entries, used, budget, work.stopped)
     comparison.write(output)
     if find_spec("matplotlib") and any(entry.pull is not None for entry in comparison.entries):
         draw_comparison(comparison, output / f"{comparison.card}.pdf")
@@ -292,9 +288,8 @@ def compare_kept(card: papers.PaperCard) -> papers.Comparison:
         try:
             if entry.ensemble not in used or not entry.fit:
                 raise GaugeError("There is no kept result.")
-            file = papers.result_file(
-                folders[ensemble.name], Path(FITS[entry.fit].file).stem, [*FITS]
-            )
+            stem = Path(FITS[entry.fit].file).stem
+            file = papers.result_file(folders[ensemble.name], stem, [*FITS])
             result = _result(file)
             _check_ensemble(result, ensemble)
             entries.append(_beside(entry, *_of_result(result, entry)))
@@ -302,8 +297,7 @@ def compare_kept(card: papers.PaperCard) -> papers.Comparison:
             raise
         except GaugeError as problem:
             entries.append(_beside(entry, problem=problem))
-    words = (card.name, card.paper, card.title, card.where, card.about)
-    return papers.Comparison(*words, entries, [*used.values()])
+    return papers.Comparison(*card.words, entries, [*used.values()])
 
 
 def _result(file: Path) -> Any:
@@ -331,9 +325,8 @@ def _beside(
     """Return an entry beside our value, or with the problem because of which there is none."""
     names = (entry.name, entry.ensemble, entry.published, entry.error)
     note = f"{problem} {entry.note}".strip()
-    return papers.ComparedEntry(
-        *names, ours, error, systematic, entry.at, note, entry.read, entry.against
-    )
+    numbers = ours, error, systematic, entry.at
+    return papers.ComparedEntry(*names, *numbers, note, entry.read, entry.against)
 
 
 def _kept(ensemble: papers.PaperEnsemble, folder: Path) -> papers.UsedEnsemble:

@@ -76,7 +76,7 @@ SEARCHES = 6
 """Largest number of searches, each outside of the modes that are known, if modes were missed."""
 
 LACKING = 1e-6
-"""Residual of an eigenvector of Q^2 with Q, as a part of the norm, with which it is none of Q."""
+"""Relative residual with Q above which an eigenvector of Q^2 is not one of Q."""
 
 
 @dataclass(frozen=True)

@@ -445,13 +445,6 @@ LARGEST_BIAS = 0.25
 LEAST_GAP = 0.2
 """Smallest guess of the gap between two states, in lattice units."""
 
-TWO_STATES = (
-    "from the first t from which the second state of a fit of two states moves the mass by at most "
-    f"{LARGEST_BIAS:g} of its error, or if two states cannot be fitted, where the plateau of the "
-    "effective mass begins"
-)
-"""Default rule for the first t of a fit, in words."""
-
 
 @documented
 @dataclass(frozen=True)
@@ -492,7 +485,10 @@ class Ranges:
     """
 
     t_min: int | None = None
-    """First t. By default chosen by the rule `TWO_STATES`."""
+    """First t. By default the first one at which the second state of a fit of two states moves the
+    mass by at most `LARGEST_BIAS` of its error; or if two states cannot be fitted, the first t of
+    the plateau of the effective mass.
+    """
     t_max: int | None = None
     """Last t. By default the last that is known to better than 10 %."""
     average: bool = False
@@ -630,7 +626,7 @@ class _Fitter:
         return fitting.fit_curve(curve, start, values, *self.weighting)
 
     def onset(self) -> int | None:
-        """Return the first t from which one state may be fitted by the rule `TWO_STATES`.
+        """Return the first t from which one state may be fitted; see `Ranges`.
 
         It is None if two states cannot be fitted.
         """

@@ -283,7 +283,7 @@ def _read(file: InputFile) -> StoredPropagator:
         raise file.refusal(
             f"it is of the type '{head.get('type', '')}', but the known ones are {', '.join(TYPES)}"
         )
-    arrayses: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
+    fields: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
     function, colours, last = None, 0, (0, 0)
     begins = [n for n, record in enumerate(records) if record.type == "scidac-private-record-xml"]
     for begin, end in pairwise([*begins, len(records)]):
@@ -294,12 +294,12 @@ def _read(file: InputFile) -> StoredPropagator:
         last = _which(file, user, last)
         if values.ndim == 4:
             function = values
-        elif last in arrayses[root]:
+        elif last in fields[root]:
             raise file.refusal(f"it has the field of spin {last[0]} and colour {last[1]} twice")
         else:
-            arrayses[root][last] = values
-    elements = _assembled(file, arrayses[SINK], colours, lattice)
-    sources = _assembled(file, arrayses[SOURCE], colours, lattice) if arrayses[SOURCE] else function
+            fields[root][last] = values
+    elements = _assembled(file, fields[SINK], colours, lattice)
+    sources = _assembled(file, fields[SOURCE], colours, lattice) if fields[SOURCE] else function
     pairs = (line.partition("=") for line in html.unescape(head.get("info", "")).splitlines())
     metadata = {name.strip(): text.strip() for name, equals, text in pairs if equals}
     return StoredPropagator(elements, sources, metadata)

@@ -1,6 +1,4 @@
-"""The spectrum of an ensemble: masses, PCAC masses, and extrapolations in the quark mass.
-
-Masses of mesons and the PCAC mass.
+"""The spectrum of an ensemble: masses, PCAC and residual masses, extrapolations in the quark mass.
 
 Mesons are read from correlators with the same matrix Gamma at source and sink; the matrices are
 those of `gauge_mc.extensions.quarks.vectors.basis`. Correlators that have the same expectation
