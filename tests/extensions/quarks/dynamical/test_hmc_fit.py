@@ -1,13 +1,17 @@
-"""`fit hmc` and `plot hmc` of a made table of trajectories with quarks."""
+"""Fits of made tables of runs with quarks: trajectories, and runs with different quarks."""
 
 import math
 
+import numpy as np
 import pytest
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
 from gauge_mc.plots.drawing import find_plot
+from tests.quantities.thermodynamics.fits.test_thermodynamics import COLD, HOT, write_plaquettes
 from tests.quantities.trajectories.fits.test_hmc import printed, write_trajectories
+from tests.quantities.transition.analysis.synthetic import LATTICES, two_phase_chain
+from tests.quantities.transition.fits.test_transition import write_run
 
 QUARKS = {"quarks1_ratio1": (0.2, 170), "quarks1_det": (0.4, 0), "quarks1": (0.5, 90)}
 """Forces and iterations of the terms of the action of some quarks with a clover term."""
@@ -85,3 +89,20 @@ def test_ends_of_the_spectrum_are_drawn_where_there_are_any(tmp_path):
     drawn = (tmp_path / "ends.svg").read_text()
     assert drawn.count('id="axes_') == 8
     assert [one.name for one in gauge_mc.fit("hmc", run).found.terms] == ["quarks1", "gauge"]
+
+
+def test_runs_with_different_quarks_have_no_common_pressure(tmp_path):
+    rng = np.random.default_rng(1)
+    write_plaquettes(tmp_path / "a", rng, 5.7, HOT)
+    write_plaquettes(tmp_path / "b", rng, 5.7, COLD, quarks="wilson")
+    words = "has quarks wilson, but other runs beside it have unset"
+    with pytest.raises(GaugeError, match=words):
+        gauge_mc.fit("thermodynamics", tmp_path)
+
+
+def test_runs_with_different_quarks_have_no_common_transition(tmp_path):
+    rng, lattice = np.random.default_rng(1), LATTICES[0]
+    write_run(tmp_path / "a", two_phase_chain(rng, 5.69, lattice, 50), lattice)
+    write_run(tmp_path / "b", two_phase_chain(rng, 5.70, lattice, 50), lattice, quarks="wilson")
+    with pytest.raises(GaugeError, match=r"have different dynamical quarks.*fit crossover"):
+        gauge_mc.fit("transition", tmp_path)

@@ -1,7 +1,6 @@
 """Runs of hybrid Monte Carlo with quarks: energies, failures, resuming, slabs and replicas."""
 
 import dataclasses
-from functools import cache
 
 import numpy as np
 import pytest
@@ -383,33 +382,3 @@ def test_the_command_says_how_chains_with_quarks_move(tmp_path, monkeypatch, mor
     quarks = ["--quarks", f"kappa=0.1{more}", "--precision", "double"]
     shown, code = call("generate", *words, "--algorithm", "hmc:steps=2", *quarks)
     assert (code, f"2 chains are updated {how}" in shown) == (0, True), shown
-
-
-@cache
-def short():
-    """Parameters of a run with tuning."""
-    return parameters(lattice="2x2x2x8", thermalize=4, steps=0, configs=2)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """What a run writes that is not interrupted."""
-    folder = tmp_path_factory.mktemp("whole") / "run"
-    carry_out(Run(folder), short(), open_device_group("cpu:1"))
-    return outcome(folder)
-
-
-@pytest.mark.slow
-def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
-    run = Run(tmp_path / "run")
-    for updates in (1, 2, 2):
-        carry_out(run, short(), open_device_group("cpu:1"), stop=stop_after(updates))
-    carry_out(run, short(), open_device_group("cpu:1"))
-    assert outcome(run.path) == whole
-
-
-@pytest.mark.slow
-def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
-    run = Run(tmp_path / "run")
-    carry_out(run, short(), open_device_group("cpu:2", threads=2))
-    assert outcome(run.path) == whole

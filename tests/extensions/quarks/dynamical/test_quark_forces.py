@@ -3,23 +3,29 @@
 import numpy as np
 import pytest
 
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Ratio, TwoFlavours
-from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
-from gauge_mc.fields.field import Field
-from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.terms import TermLinks
-from tests.conftest import open_by_name
-from tests.domain.conftest import GPUS, open_group
-from tests.extensions.quarks.dynamical.weights import check_weights
+from gauge_mc.extensions.quarks.dynamical.normal_systems import MOST_PAIRS, QuarkSolver
+from gauge_mc.extensions.quarks.operators import TwistedMass
+from gauge_mc.extensions.quarks.vectors import SpinorField
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.dynamical.weights import (
+    QuarksOnLinks,
+    check_rate,
+    check_trajectories,
+    check_weights,
+    direction,
+    near_one,
+)
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import pseudofermions as reference
+from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark
 from tests.reference.fields import dagger, gauge_transform, random_field, random_su, trace
 from tests.reference.flow import algebra, exponential
-from tests.reference.molecular_dynamics import derivative, rates
-from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.reference.molecular_dynamics import derivative
+from tests.updates.monomials.trajectories import empty_momenta, matrices
 
 LATTICE = Lattice(2, 4, 2, 2)
 ANTIPERIODIC = (1, 1, 1, -1)
@@ -33,41 +39,33 @@ WEIGHTS = 50
 """Number of fields of pseudofermions over which weights are averaged."""
 
 
-class Quarks:
+class Quarks(QuarksOnLinks):
     """A monomial on random links, and its action in NumPy."""
 
-    def __init__(self, links, group, device, light, heavy=None, solver=EXACT, lattice=LATTICE):
-        self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = TermLinks(self.field)
-        self.light, self.heavy = light, heavy
-        operators = [self.operator(one) for one in (light, heavy) if one]
-        kind = Ratio if heavy else TwoFlavours
-        self.monomial = OneChain(kind(*operators, solver, 0))
-        self.random = Random.for_field(self.field, seed=3)
-        self.random.step = 1
+    def __init__(self, links, device, light, heavy=None, solver=EXACT):
+        def make(on):
+            operators = [self.operator(on, quark) for quark in (light, heavy) if quark]
+            return (Ratio if heavy else TwoFlavours)(*operators, solver, 0)
 
-    def operator(self, quark):
+        self.light, self.heavy = light, heavy
+        super().__init__(links, device, make)
+
+    @staticmethod
+    def operator(links, quark):
         name, values = ("twisted-mass", {"mu": quark.mu}) if quark.mu else ("wilson", {})
         if quark.csw:
             name, values = "wilson-clover", {"csw": quark.csw, "mu": quark.mu}
-        return operator_on(self.links, name, quark.kappa, quark.phases, **values)
+        return operator_on(links, name, quark.kappa, quark.phases, **values)
 
     def draw(self):
         """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
-        own = self.monomial.term._phi if self.heavy else self.monomial.term._system.phi
-        return reference.even(own.to_numpy()[0])
+        return reference.even(self.phi.to_numpy()[0])
 
-    def action(self):
-        """The value of the action on the links now."""
-        self.links.take(self.field)
-        return float(self.monomial.action())
-
-    def kick(self, size=0.25):
-        """What a kick says about the force, and the force that it exerts."""
-        momenta = empty_momenta(self.field)
-        found = self.monomial.kick(momenta, size)
-        return found, matrices(self.field, momenta) / size
+    @property
+    def phi(self):
+        """The pseudofermions."""
+        return self.monomial.term._phi if self.heavy else self.monomial.term._system.phi
 
     def reference(self, links, phi):
         """The action in NumPy."""
@@ -95,7 +93,7 @@ CASES = {
 def test_the_force_is_the_derivative_of_the_action(group, case, rng, best_device):
     light, heavy, solver = CASES[case]
     links = random_field(LATTICE.extents, group, rng)
-    quarks = Quarks(links, group, best_device, light, heavy, solver)
+    quarks = Quarks(links, best_device, light, heavy, solver)
     phi = quarks.draw()
     drawn = float(quarks.monomial.drawn)
     assert drawn == pytest.approx(quarks.action(), rel=1e-12)
@@ -106,19 +104,9 @@ def test_the_force_is_the_derivative_of_the_action(group, case, rng, best_device
     assert found.largest == pytest.approx(np.sqrt(squares.max()), rel=2e-7)
     assert float(found.kinetic) == pytest.approx(0.25**2 * squares.sum() / 2, rel=1e-11)
 
-    noise = rng.normal(size=(2, *links.shape))
-    towards = algebra(noise[0] + 1j * noise[1])
-    towards /= np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
-    wide = phi.astype(np.clongdouble)
+    towards, wide = direction(links, rng), phi.astype(np.clongdouble)
     expected = derivative(lambda u: quarks.reference(u, wide), links, towards)
-    changes = rates(force, towards)
-    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
-
-
-def near_one(lattice, group, rng, size):
-    """Links around 1, as those of a configuration are."""
-    noise = rng.normal(size=(2, *random_field(lattice.extents, group, rng).shape))
-    return exponential(size * algebra(noise[0] + 1j * noise[1]))
+    check_rate(force, towards, expected, least=0)
 
 
 @pytest.mark.longer
@@ -129,11 +117,10 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
     light, heavy, solver = CASES[case]
     found, phi = [], None
     for u in (links, gauge_transform(links, g)):
-        quarks = Quarks(u, "su3", best_device, light, heavy, solver)
+        quarks = Quarks(u, best_device, light, heavy, solver)
         drawn = quarks.draw()
         phi = drawn if phi is None else np.einsum("...ab,...sb->...sa", g, phi)
-        own = quarks.monomial.term._phi if heavy else quarks.monomial.term._system.phi
-        own.restore(phi)
+        quarks.phi.restore(phi)
         found.append((quarks.action(), quarks.kick()[1]))
     (before, force), (after, turned) = found
     assert after == pytest.approx(before, rel=1e-13)
@@ -145,65 +132,37 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "twisted clover"])
 def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
-    lattice = Lattice(4, 2, 4, 6)
-    links, found = random_field(lattice.extents, "su3", rng), []
-    light, heavy, solver = CASES[case]
-    groups = [open_group(kind, slices) for slices in ((6,), (2, 4), (2, 2, 2))]
-    if kind.startswith("cpu"):
-        groups.append(DeviceGroup.of(open_by_name(kind)))  # with two threads
-    for devices in groups:
-        quarks = Quarks(links, "su3", devices, light, heavy, solver, lattice)
-        phi = quarks.draw()
-        begin = quarks.monomial.drawn.parts
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
-        trajectory.leapfrog(0.2, 2)
-        end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
-        parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts])
-        devices.close()
-    assert all(one == found[0] for one in found[1:])
+    links = random_field((4, 2, 4, 6), "su3", rng)
+
+    def calculate(devices):
+        return Quarks(links, devices, *CASES[case]).short_trajectory()
+
+    check_divisions(kind, [(6,), (2, 4), (2, 2, 2)], calculate)
 
 
 @pytest.mark.longer
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
 def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
-    lattice = Lattice(4, 4, 2, 4)
-    links = near_one(lattice, "su3", rng, 0.3)
+    links = near_one(Lattice(4, 4, 2, 4), 3, rng)
     light, heavy, solver = CASES[case]
     # Iterations in single precision repeat their steps to within the tolerance: that of a run is
     # enough for conjugate gradients, but BiCGstab amplifies rounding errors.
     usual = QuarkSolver() if solver is EXACT else QuarkSolver("bicgstab", force_tolerance=1e-11)
-    quarks = Quarks(links, "su3", best_device, light, heavy, usual, lattice)
-    quarks.draw()
-    changes, fine = [], 12 if light.csw else 8
-    for steps in (fine // 2, fine):
-        quarks.field.copy(Field.from_slices(lattice, "su3", links, "double", best_device))
-        quarks.field.exchange_halo()
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
-        kinetic, before = trajectory.kinetic, trajectory.action()
-        trajectory.leapfrog(0.8, steps)
-        changes.append(trajectory.kinetic.minus(kinetic) + trajectory.action().minus(before))
-    assert abs(changes[1]) > 1e-4
-    assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
-    away = quarks.field.to_numpy()
-    assert np.abs(away - links).max() > 0.1
-    trajectory.leapfrog(-0.8, fine)
-    assert np.abs(quarks.field.to_numpy() - links).max() < 1e-11
-    assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
+    quarks = Quarks(links, best_device, light, heavy, usual)
+    assert check_trajectories(quarks, links, 12 if light.csw else 8, 1e-11) < 1e-10
 
 
 @pytest.mark.longer
 def test_earlier_solutions_cost_reversibility(rng, best_device):
     """Starts from them leave the residual in the force: the way back is another one by about it."""
     lattice, tolerance, left, iterations = Lattice(4, 2, 2, 4), 1e-9, [], []
-    links = near_one(lattice, "su3", rng, 0.3)
+    links = near_one(lattice, 3, rng)
     for history in (0, 4):
         solver = QuarkSolver(force_tolerance=tolerance, history=history)
-        light = Quark(0.14, ANTIPERIODIC)
-        quarks = Quarks(links, "su3", best_device, light, None, solver, lattice)
+        quarks = Quarks(links, best_device, Quark(0.14, ANTIPERIODIC), None, solver)
         quarks.draw()
         drawn = quarks.monomial.iterations
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        trajectory = quarks.trajectory()
         trajectory.leapfrog(0.8, 8)
         iterations.append(quarks.monomial.iterations - drawn)
         trajectory.leapfrog(-0.8, 8)
@@ -220,7 +179,7 @@ def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
     lattice = Lattice(2, 2, 2, 2)
     links = random_field(lattice.extents, "su3", rng)
     light, heavy, _ = CASES[case]
-    quarks = Quarks(links, "su3", best_device, light, heavy, QuarkSolver(), lattice)
+    quarks = Quarks(links, best_device, light, heavy, QuarkSolver())
     noise = rng.normal(size=(2, *links.shape))
     moved = exponential(0.05 * algebra(noise[0] + 1j * noise[1])) @ links
     logs = []
@@ -228,3 +187,33 @@ def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
         one, *other = reference.determinants(u, [q for q in (light, heavy) if q])
         logs.append(one - sum(other))
     check_weights(quarks, moved, logs, 4 * 3 * lattice.sites // 2, WEIGHTS)
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    ("pairs", "lattice"), [(3, Lattice(4, 4, 4, 2)), (MOST_PAIRS + 2, Lattice(2, 2, 2, 2))]
+)
+def test_pairs_have_weights(pairs, lattice, rng, device):
+    """The force is the derivative of -sum_i w_i 2 Re X_i^dagger M Y_i."""
+    quark = Quark(0.13, TWISTED, 0.2)
+    links = random_field(lattice.extents, "su3", rng)
+    field = field_of(links, device)
+    operator = TwistedMass(field, quark.kappa, quark.mu, quark.phases)
+    vectors = rng.normal(size=(2, pairs, *random_spinor(lattice.extents, 3, rng).shape)) + 0j
+    vectors += 1j * rng.normal(size=vectors.shape)
+    x, y = (SpinorField.from_numpy(field, one) for one in vectors)
+    weights, force = rng.normal(size=pairs), empty_momenta(field)
+    operator.add_force(force, x, y, list(weights))
+    found = matrices(field, force)
+
+    def action(u):
+        terms = zip(weights, *vectors, strict=True)
+        products = (w * np.vdot(a, quark.apply(u, b)).real for w, a, b in terms)
+        return -2 * sum(products)
+
+    towards = direction(links, rng)
+    check_rate(found, towards, derivative(action, links, towards), least=0)
+
+    # Forces add up.
+    operator.add_force(force, x, y, list(-weights))
+    assert np.abs(matrices(field, force)).max() < 1e-12 * np.abs(found).max()

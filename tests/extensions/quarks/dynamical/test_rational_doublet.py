@@ -9,17 +9,19 @@ from gauge_mc.extensions.quarks.dynamical.flavours import doublet_on
 from gauge_mc.extensions.quarks.dynamical.monomials import Rational
 from gauge_mc.extensions.quarks.dynamical.normal_systems import QuarkSolver
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.terms import TermLinks
-from tests.domain.conftest import GPUS, open_group
-from tests.extensions.quarks.dynamical.test_rational import direction
-from tests.extensions.quarks.dynamical.weights import check_weights
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.dynamical.weights import (
+    QuarksOnLinks,
+    check_rate,
+    check_weights,
+    difference,
+    direction,
+)
+from tests.extensions.quarks.links import check_divisions
 from tests.extensions.quarks.reference import doublet as reference
 from tests.extensions.quarks.reference.pseudofermions import even_sites
 from tests.reference.fields import random_field
 from tests.reference.flow import exponential
-from tests.reference.molecular_dynamics import rates
-from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
 
 PHASES = (1, np.exp(0.4j), 1, -1)
 KAPPA = 0.12
@@ -33,27 +35,19 @@ WEIGHTS = 40
 """Number of fields of pseudofermions over which weights are averaged."""
 
 
-class Doublet:
+class Doublet(QuarksOnLinks):
     """The monomial on some links."""
 
-    def __init__(self, links, device, lattice=LATTICE, solver=EXACT, ends=ENDS, mus=MUS):
-        group = f"su{links.shape[-1]}"
-        self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = TermLinks(self.field)
-        operator = doublet_on(self.links, KAPPA, *mus, PHASES)
-        self.monomial = OneChain(Rational(operator, solver, 0, ends=ends))
-        self.random = Random.for_field(self.field, seed=3)
-        self.random.step = 1
+    def __init__(self, links, device, solver=EXACT, ends=ENDS, mus=MUS):
+        def make(on):
+            return Rational(doublet_on(on, KAPPA, *mus, PHASES), solver, 0, ends=ends)
+
+        super().__init__(links, device, make)
 
     def draw(self):
         """Draw pseudofermions, and return them as a vector on the even sites."""
         self.monomial.draw(self.random)
         return self.monomial.term.phi.to_numpy().reshape(-1)[chosen(self.field.to_numpy())]
-
-    def action(self):
-        """The value of the action on the links now."""
-        self.links.take(self.field)
-        return float(self.monomial.action())
 
 
 def chosen(links):
@@ -87,16 +81,9 @@ def test_action_and_force_of_the_root_of_a_dense_matrix(colours, best_device, rn
     assert float(quarks.monomial.drawn) == pytest.approx(value, rel=1e-10)
     assert quarks.action() == pytest.approx(value, rel=1e-10)
 
-    momenta = empty_momenta(quarks.field)
-    quarks.monomial.kick(momenta, 0.25)
     towards = direction(links, rng)
-    changes = rates(matrices(quarks.field, momenta) / 0.25, towards)
-    # Differences of eighth order; rounding leaves 1e-15 of the action / step.
-    step, numbers = 0.02, {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
-    shifted = {k: root_action(exponential(k * step * towards) @ links, phi) for k in range(-4, 5)}
-    expected = sum(w * (shifted[k] - shifted[-k]) for k, w in numbers.items()) / step
-    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
-    assert abs(expected) > 1e-3 * np.abs(changes).sum()
+    expected = difference(lambda u: root_action(u, phi), links, towards)
+    check_rate(quarks.kick()[1], towards, expected)
 
 
 @pytest.mark.slow
@@ -105,7 +92,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     lattice = Lattice(2, 2, 2, 2)
     links = random_field(lattice.extents, "su2", rng)
     moved = exponential(0.12 * direction(links, rng)) @ links
-    quarks = Doublet(links, best_device, lattice, QuarkSolver())
+    quarks = Doublet(links, best_device, QuarkSolver())
     dense = [reference.dense(u, KAPPA, PHASES, *MUS) for u in (links, moved)]
     logs = [np.linalg.slogdet(one)[1] for one in dense]
     check_weights(quarks, moved, logs, 2 * 4 * 2 * lattice.sites // 2, WEIGHTS)
@@ -116,7 +103,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
 def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
     links = np.broadcast_to(np.eye(2), (2, 2, 2, 2, 4, 2, 2)).astype(complex)
-    quarks = Doublet(links, best_device, Lattice(2, 2, 2, 2), ends=None, mus=mus)
+    quarks = Doublet(links, best_device, ends=None, mus=mus)
     lower, upper = quarks.monomial.term.powers.ends
     values = np.linalg.eigvalsh(normal_matrix(links, mus))
     assert lower < values[0]
@@ -126,25 +113,19 @@ def test_the_default_range_contains_the_spectrum(mus, best_device):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind, rng):
-    lattice = Lattice(4, 2, 2, 6)
-    links, found = random_field(lattice.extents, "su2", rng), []
-    for slices in ((6,), (2, 4)):
-        devices = open_group(kind, slices)
-        quarks = Doublet(links, devices, lattice, QuarkSolver(force_tolerance=1e-5))
-        phi = quarks.draw()
-        begin = quarks.monomial.drawn.parts
-        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
-        trajectory.leapfrog(0.2, 2)
-        parts = (phi, begin, trajectory.action().parts, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.powers.spectra[0]])
-        devices.close()
-    assert found[0] == found[1]
+    links = random_field((4, 2, 2, 6), "su2", rng)
+
+    def calculate(devices):
+        quarks = Doublet(links, devices, QuarkSolver(force_tolerance=1e-5))
+        return [*quarks.short_trajectory(), str(quarks.monomial.term.powers.spectra[0])]
+
+    check_divisions(kind, [(6,), (2, 4)], calculate)
 
 
 @pytest.mark.slow
 def test_the_two_flavours_draw_different_numbers():
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
-    quarks = Doublet(field.to_numpy(), field.devices, field.lattice)
+    quarks = Doublet(field.to_numpy(), field.devices)
     quarks.draw()
     eta = quarks.monomial.term._eta.to_numpy()[0]
     assert not np.isclose(eta[0], eta[1]).all()

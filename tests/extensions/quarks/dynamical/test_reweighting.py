@@ -136,36 +136,3 @@ def test_tables_contain_the_logarithms_of_determinants(group, case):
     exact = exact_averages(table_of(group, case), case)
     assert 0.15 < exact.share < 0.9
     assert exact.errors[0] < 2e-3
-
-
-def compare(case, group, device, trajectories, ratio=False):
-    """Differences of the averages from the exact ones in units of their errors, by name."""
-    rows, changes = chain(case, group, device, trajectories, ratio)
-    weight = estimate(np.exp(-changes))
-    assert abs(weight.value - 1) < SIGMAS * weight.error
-    exact = exact_averages(table_of(group, case), case)
-    found = {}
-    for n, name in enumerate(AVERAGES):
-        own = estimate(rows[:, n])
-        error = math.hypot(own.error, exact.errors[n])
-        found[name] = (own, exact.values[n], exact.errors[n], (own.value - exact.values[n]) / error)
-    return found, np.exp(-np.maximum(changes, 0)).mean()
-
-
-@pytest.mark.every
-@pytest.mark.parametrize("case", ONE_FLAVOUR)
-def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case):
-    found, acceptance = compare(case, "su2", CpuDevice(1), 1500)
-    assert 0.6 < acceptance < 0.999
-    for name, (_, _, _, pull) in found.items():
-        assert abs(pull) < SIGMAS, name
-
-
-@pytest.mark.every
-@pytest.mark.parametrize(("case", "ratio"), THREE_COLOURS)
-def test_quarks_of_three_colours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
-    """The plaquette of quenched links deviates by six errors."""
-    found, acceptance = compare(case, "su3", CpuDevice(1), 300, ratio)
-    assert 0.6 < acceptance < 0.999
-    for name, (_, _, _, pull) in found.items():
-        assert abs(pull) < SIGMAS, name
