@@ -1,14 +1,14 @@
-"""Matrices that act on the fifth direction of spinors psi_s(x), and on chirality.
+"""Operators with a fifth direction, along which the part that is diagonal in the sites acts.
 
-They are ratios of two bidiagonal matrices with a corner, which a recursion applies in O(L)
-operations, where L is the extent of the fifth direction.
+Its matrices act on psi_s(x) by s and by chirality. They are ratios of two bidiagonal matrices with
+a corner, which a recursion applies in O(L) operations, where L is the extent of the fifth
+direction.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -25,69 +25,13 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import finite
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
-from gauge_mc.extensions.quarks.spectroscopy import contractions
 from gauge_mc.extensions.quarks.vectors import SpinorField, Storage, zeroth
-from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
 from gauge_mc.extensions.quarks.vectors.transport import (
     ANTIPERIODIC,
-    LINKS_ALONE,
     Phases,
     shares_of,
 )
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
-
-
-class WallOperator(DiracOperator):
-    """An operator D5 with coefficients b_s and c_s along a fifth direction.
-
-    Attributes
-    ----------
-    fifth : int
-        The extent of the fifth direction.
-    weights, b, c : ndarray of float64, shape (fifth,)
-        The weights w_s, and the coefficients with them.
-    """
-
-    fifth: int
-    weights: NDArray[np.float64]
-    b: NDArray[np.float64]
-    c: NDArray[np.float64]
-
-    @classmethod
-    @abstractmethod
-    def has_midpoint(cls, **parameters: Any) -> bool:
-        """Return whether there are a midpoint and conserved currents, given the parameters."""
-
-    @abstractmethod
-    def to_solver(self, target: SpinorField, right: SpinorField) -> None:
-        """Compute the right-hand sides for solvers from those of D5 x = b."""
-
-    @abstractmethod
-    def from_solver(self, target: SpinorField, solution: SpinorField) -> None:
-        """Compute the solutions of D5 x = b from those that solvers find."""
-
-    @abstractmethod
-    def hopping_term(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        addend: SpinorField | None = None,
-    ) -> hopping.PreparedHop:
-        """Return a call that computes D psi, or u + factor D psi, on one parity, for every s.
-
-        Parameters
-        ----------
-        target, source : SpinorField
-            The result, and the vectors psi.
-        parity : int
-            Parity of the sites of the result.
-        addend : SpinorField, optional
-            The vectors u.
-        """
-
 
 FIFTH_DIRECTION = Kernel("fifth_direction")
 
@@ -259,19 +203,6 @@ class FifthProduct:
         self.matrix = matrix
         self._buffers: dict[Any, Buffer] = {}
 
-    def prepare(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parities: Sequence[int],
-        addend: SpinorField | None = None,
-        some: range | None = None,
-    ) -> PreparedProduct:
-        """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor."""
-        if target is source or (addend is target and source.storage.norm_bytes):
-            raise ValueError("The result of a product must not take the place of its source.")
-        return PreparedProduct(self, target, source, parities, addend, some)
-
     def structure(
         self,
         slab: int,
@@ -307,12 +238,20 @@ class FifthProduct:
 
 
 class PreparedProduct:
-    """The launches of a product on all slabs of this process, for repeated use.
+    """The launches of u + factor N Q^-1 psi on all slabs of this process, for repeated use.
 
     Parameters
     ----------
-    product, target, source, parities, addend, some
-        See `FifthProduct.prepare`.
+    product : FifthProduct
+        The matrix N Q^-1.
+    target, source : SpinorField
+        The result, and the vectors psi.
+    parities : sequence of int
+        Parities of the sites of the result.
+    addend : SpinorField, optional
+        The vectors u.
+    some : range, optional
+        The replicas on which to do it, whose vectors alone the fields have; by default all.
     """
 
     def __init__(
@@ -321,9 +260,11 @@ class PreparedProduct:
         target: SpinorField,
         source: SpinorField,
         parities: Sequence[int],
-        addend: SpinorField | None,
-        some: range | None,
+        addend: SpinorField | None = None,
+        some: range | None = None,
     ) -> None:
+        if target is source or (addend is target and source.storage.norm_bytes):
+            raise ValueError("The result of a product must not take the place of its source.")
         self._used = product, target, source, addend  # which own the memory
         self._launches: list[tuple[Any, Launch]] = []
         # All numbers of a site have a unit in common, or chiralities and colours are independent.
@@ -412,28 +353,25 @@ class PreparedWalls(hopping.PreparedOperator):
         dagger: bool = False,
         some: range | None = None,
     ) -> hopping.PreparedHop:
-        """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
+        """Return a call that carries out a hop; see `PreparedOperator.prepare`."""
         u, parities = addend or target, (parity,)
         along = self.diagonals[form != hopping.WHOLE, dagger]
         if self.in_one and form != hopping.WHOLE and not (form == hopping.ADDED and u is target):
             more = ProductOfHop(along, target, u if form == hopping.ADDED else None, some)
-            first, added = (
-                (hopping.ADDED, u) if form == hopping.SOLVED else (hopping.DIVIDED, target)
-            )
-            joint = hopping.Hop(self, target, source, parity, first, added, dagger, more, some)
+            first = (hopping.ADDED, u) if form == hopping.SOLVED else (hopping.DIVIDED, target)
+            joint = hopping.Hop(self, target, source, parity, *first, dagger, more, some)
             return HopInOne(joint, form)
         spare = self.spare(source, parity, some)
         if form == hopping.WHOLE:
-            product = along.prepare(spare, u, parities, None, some)
+            product = PreparedProduct(along, spare, u, parities, None, some)
             hop = super().prepare(target, source, parity, hopping.ADDED, spare, dagger, some)
         elif form == hopping.SOLVED:
             hop = super().prepare(spare, source, parity, hopping.ADDED, u, dagger, some)
-            product = along.prepare(target, spare, parities, None, some)
+            product = PreparedProduct(along, target, spare, parities, None, some)
         else:
             hop = super().prepare(spare, source, parity, hopping.DIVIDED, None, dagger, some)
-            product = along.prepare(
-                target, spare, parities, u if form == hopping.ADDED else None, some
-            )
+            added = u if form == hopping.ADDED else None
+            product = PreparedProduct(along, target, spare, parities, added, some)
         return HopAndProduct(hop, product, form)
 
     @property
@@ -487,7 +425,7 @@ class HopInOne:
     hop: hopping.Hop
     """The launches."""
     form: int
-    """See `PreparedOperator.hop`."""
+    """See `PreparedOperator.prepare`."""
 
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""
@@ -510,7 +448,7 @@ class HopAndProduct:
     product: PreparedProduct
     """The product with A or its inverse."""
     form: int
-    """See `PreparedOperator.hop`."""
+    """See `PreparedOperator.prepare`."""
 
     def __call__(self, factor: float = 1.0) -> None:
         """Carry out the hop with this factor."""
@@ -592,281 +530,3 @@ class TwistedDoublet(CoupledOperator):
         else:
             largest, smallest = np.linalg.svd([[1 + b, a], [-a, 1 - b]], compute_uv=False)
             self.sizes = float(largest), float(smallest)
-
-
-JOIN_CHIRALITIES = Kernel("join_chiralities")
-WALL_CURRENTS = Kernel("wall_currents")
-
-CURRENTS = WALL_CURRENTS.constant("VALUES")
-"""Number of sums: of the axial and of the vector current."""
-
-BOTH = (hopping.EVEN, hopping.ODD)
-
-NORMALISED = 0.5
-"""The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
-
-
-@dataclass(frozen=True)
-class EffectivePropagator:
-    """A propagator of a domain-wall quark.
-
-    Attributes
-    ----------
-    quark : Propagator
-        The columns q of S; its hopping parameter is such that correlators use S as it is.
-    midpoint : Propagator or None
-        P_- psi_{L/2} + P_+ psi_{L/2-1} for the same sources; None if L is odd, or if the weights
-        are not those of the reflected fifth direction.
-    axial, vector : ndarray of float64, shape (T,), or None
-        Sums over columns and space of the conserved currents from t to t + 1, counted from the
-        source; see `WallCurrents`. None unless there is a midpoint, and the weights are all 1.
-    source : Propagator
-        The sources b, as a propagator has its columns.
-    solver, inner : str
-        The solver and the precision of the last iterations.
-    iterations, updates : int
-        Numbers of iterations and of reliable updates for all columns together.
-    iterated, residual : float
-        The largest iterated and true residual of a column; see `gauge_mc.DomainWall.solve`.
-    notes : tuple of str
-        What the user should know, such as a change of the precision.
-    """
-
-    quark: contractions.Propagator
-    midpoint: contractions.Propagator | None
-    axial: NDArray[np.float64] | None
-    vector: NDArray[np.float64] | None
-    source: contractions.Propagator
-    solver: str
-    inner: str
-    iterations: int
-    updates: int
-    iterated: float
-    residual: float
-    notes: tuple[str, ...]
-
-
-def effective_propagator(
-    operator: WallOperator,
-    source: SpinorField,
-    solver: str,
-    request: SolverParameters,
-    place: tuple[int, int, int, int] = (0, 0, 0, 0),
-    together: int = 1,
-) -> EffectivePropagator:
-    """Return the propagator S of a domain-wall quark for some sources.
-
-    By default one column is solved after the other, so that memory holds the fifth direction once.
-
-    Parameters
-    ----------
-    operator : WallOperator
-        The operator.
-    source : SpinorField
-        The sources in four dimensions on all sites, in double precision.
-    solver : str
-        Name of a registered solver.
-    request : SolverParameters
-        Tolerance, limits and precision.
-    place : tuple of int
-        x, y, z and t of the source.
-    together : int
-        Largest number of columns that are solved together, each with its own coefficients, so that
-        kernels load a link for all of them. The memory of the solver is as many times larger.
-
-    Raises
-    ------
-    GaugeError
-        If the tolerance cannot be reached.
-    """
-    extent, half = operator.fifth, operator.fifth // 2
-    symmetric = extent % 2 == 0 and np.array_equal(operator.weights, operator.weights[::-1])
-    quark, middle = source.like(), source.like() if symmetric else None
-    currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
-    solved: list[Solution] = []
-    memory: tuple[SpinorField, ...] = ()
-    for first in range(0, source.count, together):
-        numbers = range(first, min(first + together, source.count))
-        if not memory or memory[0].count != len(numbers):
-            kind = source.field, source.storage.name, len(numbers)
-            memory = ()  # before there is other memory
-            memory = tuple(SpinorField.empty(*kind, fifth=extent) for _ in range(2))
-        right, psi = memory
-        physical_source(operator, right, source, numbers)
-        operator.to_solver(psi, right)
-        solution = solve(operator, psi, solver, request)
-        if currents:
-            currents.add(solution.x)
-        operator.from_solver(psi, solution.x)
-        for n, of in enumerate(numbers):
-            begin = n * extent
-            _join(quark, of, psi, begin + extent - 1, begin)
-            if middle:
-                _join(middle, of, psi, begin + half - 1, begin + half)
-        solved.append(replace(solution, x=quark))  # the memory of x is free
-        del solution, right, psi
-    boundary = operator.boundary
-    return EffectivePropagator(
-        contractions.Propagator(quark, NORMALISED, boundary, place),
-        contractions.Propagator(middle, NORMALISED, boundary, place) if middle else None,
-        np.roll(currents.axial, -place[3]) if currents else None,
-        np.roll(currents.vector, -place[3]) if currents else None,
-        contractions.Propagator(source, NORMALISED, boundary, place),
-        solved[-1].solver,
-        solved[-1].inner,
-        sum(x.iterations for x in solved),
-        sum(x.updates for x in solved),
-        max(float(x.iterated.max()) for x in solved),
-        max(float(x.residual.max()) for x in solved),
-        tuple(dict.fromkeys(note for x in solved for note in x.notes)),
-    )
-
-
-def physical_source(
-    operator: WallOperator, target: SpinorField, source: SpinorField, numbers: range
-) -> None:
-    """Set vectors with a fifth direction to sources of the quark q.
-
-    It is (1 - c D_w) of a vector that has the upper components of the source at s = 0 and the lower
-    ones at s = L - 1.
-    """
-    extent = operator.fifth
-    for n, of in enumerate(numbers):
-        for s in range(extent):
-            ends = of if s == 0 else None, of if s == extent - 1 else None
-            _join(target, n * extent + s, source, *ends)
-    if not operator.c.any():
-        return
-    product, scale = target.like(), 2 * operator.kappa
-    for parity in BOTH:
-        operator.hopping_term(product, target, parity, target)(-operator.kappa)  # 2 kappa D_w
-    minus_c, unit = Bidiagonal.diagonal(-operator.c / scale), Bidiagonal.diagonal(np.ones(extent))
-    FifthProduct(FifthMatrix(minus_c, unit, 0.0)).prepare(target, product, BOTH, target)()
-
-
-class WallCurrents:
-    """The conserved currents of a domain-wall quark with the pion, at rest.
-
-    The sum over s of the axial current from x to x + t is, with the columns y = (b + c L) psi of a
-    solution,
-
-        A(x) = sum_s e_s Re y_{L-1-s}(x)^dagger gamma_5 (gamma_t - 1) U_t(x) y_s(x + t) / (b + c),
-
-    where e_s is -1 for s < L / 2 and 1 for others. It fulfils
-
-        A(t) - A(t - 1) = 2 m P(t) + 2 J_5q(t),
-
-    summed over space, on every configuration and at any L, with the correlators P of the pion and
-    J_5q of the midpoint, at times at which the source is not; unless c is 0, nor at the next ones,
-    to which D_w spreads the source. The vector current, with 1 in place of e_s and the imaginary
-    part, does not depend on t between such times. For Shamir's operator it is that of V. Furman and
-    Y. Shamir, Nucl. Phys. B439 (1995) 54, hep-lat/9405004.
-
-    Parameters
-    ----------
-    operator : WallOperator
-        The operator, with an even extent of the fifth direction and the weights 1.
-
-    Attributes
-    ----------
-    axial, vector : ndarray of float64, shape (T,)
-        The sums over all columns so far, by t on the lattice.
-    """
-
-    def __init__(self, operator: WallOperator) -> None:
-        self._scale = -1 / float(operator.b[0] + operator.c[0])
-        self._transport = operator.prepared().transport
-        self.axial, self.vector = (np.zeros(operator.field.lattice.t) for _ in range(2))
-
-    def add(self, y: SpinorField) -> None:
-        """Add the currents of columns, given the solutions that the solver has found."""
-        if len(y.layouts) > 1:
-            y.exchange_halo()
-        local, extent = [], y.fifth or 1
-        choices = y.storage.choice, self._transport.reals.choice, LINKS_ALONE
-        for n, slab in enumerate(y.slabs):
-            sums = SlabSums(slab, CURRENTS, y.count, choices=choices, wide=True)
-            transport = self._transport.structure(n)
-            columns = [y.structure(slab, extent * column) for column in range(y.count)]
-            steps = ({"transport": transport, "y": column, "extent": extent} for column in columns)
-            sums.launch(WALL_CURRENTS, *steps)
-            local.append(sums.by_slice())
-        for slice_ in slices_of_all_slabs(y.field.devices, local):
-            self.axial += self._scale * slice_[:, 0]
-            self.vector += self._scale * slice_[:, 1]
-
-
-def _join(
-    target: SpinorField, to: int, source: SpinorField, up: int | None, down: int | None
-) -> None:
-    """Set a vector in memory to the upper components of one vector, and the lower ones of another.
-
-    None stands for the vector 0.
-    """
-    for n, slab in enumerate(source.slabs):
-        slab.launch(
-            JOIN_CHIRALITIES,
-            slab.whole(),
-            source.storage.choice,
-            target=target.structure(target.slabs[n]),
-            source=source.structure(slab),
-            to=to,
-            up=-1 if up is None else up,
-            down=-1 if down is None else down,
-        )
-
-
-def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
-    """Return Re <b, S b>, summed over spins, colours and space, of all 4 N columns.
-
-    Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
-    extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
-    arXiv:1205.6151).
-    """
-    tensor = contractions.spin_tensor(propagator.quark, propagator.source)
-    einsum = arithmetic_of(propagator.quark.field.devices.strict).einsum
-    return np.asarray(einsum("tijij->t", tensor).real)
-
-
-def midpoint_correlator(propagator: EffectivePropagator) -> NDArray[np.complex128]:
-    """Return the correlator of the pseudoscalar density J_5q at the midpoint with the pion's.
-
-    Returns
-    -------
-    ndarray, shape (T,), complex128
-        The correlator at every distance in time from the source, positive as that of the pion.
-
-    Raises
-    ------
-    UsageError
-        If there is no midpoint, because the extent of the fifth direction is odd, or because the
-        weights are not those of the reflected direction.
-    """
-    if propagator.midpoint is None:
-        raise UsageError(
-            "The midpoint needs an even number of slices, and weights that are the same from both "
-            "ends; choose them so."
-        )
-    return _pseudoscalar(propagator.midpoint)
-
-
-def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
-    """Return m_res(t), the ratio of `midpoint_correlator` to the correlator of the pion.
-
-    It becomes constant at times at which the pion dominates (hep-lat/0007038).
-
-    Returns
-    -------
-    ndarray, shape (T,), float64
-        The ratio at every distance in time from the source.
-
-    Raises
-    ------
-    UsageError
-        See `midpoint_correlator`.
-    """
-    return np.asarray(midpoint_correlator(propagator).real / _pseudoscalar(propagator.quark).real)
-
-
-def _pseudoscalar(quark: contractions.Propagator) -> NDArray[np.complex128]:
-    return contractions.meson(contractions.spin_tensor(quark, quark), GAMMA_5, GAMMA_5)

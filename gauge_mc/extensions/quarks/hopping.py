@@ -109,35 +109,6 @@ class InexactOperator(LinearOperator):
         """
 
 
-class ReducedOperator(LinearOperator):
-    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated."""
-
-    divided: bool
-    """Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee."""
-    vectors_moved: int
-    """Number of vectors on one parity that the kernels of a product read or write."""
-
-    @abstractmethod
-    def on(self, some: range) -> LinearOperator:
-        """Return the operator for vectors on some replicas alone."""
-
-    @abstractmethod
-    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
-        """Return a call that computes the even part of a vector of which forces follow.
-
-        It is a vector X' on all sites with X^dagger (dMh) Y = X'^dagger (dM) Y for vectors X and Y
-        on the even sites, whose odd parts follow from the even ones (see `OddSites` in
-        `dynamical.normal_systems`): X itself, or A^-dagger X if Mh is divided by A.
-
-        Parameters
-        ----------
-        target : SpinorField
-            X' on all sites, of which the even ones are set.
-        source : SpinorField
-            X on the even sites.
-        """
-
-
 HOP = Kernel("hop")
 
 DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
@@ -210,7 +181,7 @@ class HoppingOperator(ABC):
     @abstractmethod
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
-    ) -> ReducedOperator:
+    ) -> PreconditionedOperator:
         """Return the operator on the even sites.
 
         Parameters
@@ -315,17 +286,19 @@ class PreparedOperator(LinearOperator):
         single = cpu or count == 1 or count % several.vectors
         return ONE[self.storage.name] if single else several
 
-    def hop(
+    def prepare(
         self,
         target: SpinorField,
         source: SpinorField,
         parity: int,
         form: int = DIVIDED,
         addend: SpinorField | None = None,
-        factor: float = 1.0,
         dagger: bool = False,
-    ) -> None:
-        """Apply the hopping term to the vectors on one parity; the halos of these are updated.
+        some: range | None = None,
+    ) -> PreparedHop:
+        """Return a call that applies the hopping term to vectors, given a factor of the term.
+
+        The halos of the vectors are updated by every call.
 
         Parameters
         ----------
@@ -337,29 +310,8 @@ class PreparedOperator(LinearOperator):
             `DIVIDED`, `ADDED`, `WHOLE`, `SOLVED` or `REFLECTED`.
         addend : SpinorField, optional
             The vectors u on the sites of `parity`, which may be `target`.
-        factor : float
-            Number by which the hopping term is multiplied.
         dagger : bool
             Whether to use the adjoints of D and A.
-        """
-        self.prepare(target, source, parity, form, addend, dagger)(factor)
-
-    def prepare(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        form: int = DIVIDED,
-        addend: SpinorField | None = None,
-        dagger: bool = False,
-        some: range | None = None,
-    ) -> PreparedHop:
-        """Return a call that carries out `hop`, given the factor, for repeated use.
-
-        Parameters
-        ----------
-        target, source, parity, form, addend, dagger
-            See `hop`.
         some : range, optional
             The replicas on which to do it, whose vectors alone the fields have; by default all.
         """
@@ -393,7 +345,7 @@ class Hop:
     Parameters
     ----------
     operator, target, source, parity, form, addend, dagger
-        See `PreparedOperator.hop`.
+        See `PreparedOperator.prepare`.
     more : Completion, optional
         Last step, which takes the result.
     some : range, optional
@@ -610,22 +562,26 @@ class HermitianPart:
                 )
 
 
-class PreconditionedOperator(ReducedOperator):
-    """The operator on the even sites that is left when the odd sites are eliminated.
+class PreconditionedOperator(LinearOperator):
+    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated.
 
-    It is divided by A_ee, or not; then it has an adjoint of the same form. See `ReducedOperator`.
+    It is divided by A_ee, or not; then it has an adjoint of the same form.
 
     Parameters
     ----------
     prepared : PreparedOperator
-        The operator on all sites.
+        The operator M on all sites.
     with_adjoint : bool
         Whether it is the second, whose adjoint can be applied.
 
     Attributes
     ----------
+    divided : bool
+        Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee.
     some : range or None
         The replicas on which it acts; None stands for all.
+    vectors_moved : int
+        Number of vectors on one parity that the kernels of a product read or write.
     """
 
     parities = (EVEN,)
@@ -645,7 +601,20 @@ class PreconditionedOperator(ReducedOperator):
         return self._spare[each].part(self.some) if self.some else self._spare[each]
 
     def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
-        """Return a call that copies X, if this is not divided; see `ReducedOperator.left_part`."""
+        """Return a call that computes the even part of a vector of which forces follow.
+
+        It is a vector X' on all sites with X^dagger (dMh) Y = X'^dagger (dM) Y for vectors X and Y
+        on the even sites, whose odd parts follow from the even ones (see `OddSites` in
+        `dynamical.normal_systems`): X itself, which is copied, or A^-dagger X if Mh is divided by
+        A.
+
+        Parameters
+        ----------
+        target : SpinorField
+            X' on all sites, of which the even ones are set.
+        source : SpinorField
+            X on the even sites.
+        """
         return partial(Combine(target, source, parity=EVEN), 0, 1)
 
     def on(self, some: range) -> LinearOperator:
@@ -738,7 +707,7 @@ class System:
         self.reduced = source.like(parity=EVEN)
         self._reduce()
 
-    def reduced_operator(self, precision: str, reals: int | None = None) -> ReducedOperator:
+    def reduced_operator(self, precision: str, reals: int | None = None) -> PreconditionedOperator:
         """Return the operator on the even sites; see `HoppingOperator.prepared`."""
         return self.operator.reduced(self.with_adjoint, precision, reals)
 
@@ -753,16 +722,16 @@ class System:
 
     def _reduce(self) -> None:
         """Compute the right-hand sides of the preconditioned system."""
-        hop, kappa, odd = self.exact.hop, self.operator.kappa, self.b.like(parity=ODD)
-        hop(odd, self.x, ODD, SOLVED, self.b, 0.0)
-        hop(self.reduced, odd, EVEN, SOLVED, self.b, kappa)
+        hop, kappa, odd = self.exact.prepare, self.operator.kappa, self.b.like(parity=ODD)
+        hop(odd, self.x, ODD, SOLVED, self.b)(0.0)
+        hop(self.reduced, odd, EVEN, SOLVED, self.b)(kappa)
         if not self.preconditioned.divided:
-            hop(self.reduced, odd, EVEN, WHOLE, self.reduced, 0.0)
+            hop(self.reduced, odd, EVEN, WHOLE, self.reduced)(0.0)
 
     def complete(self, even: SpinorField) -> None:
         """Set `x` to the solution for `b`, given the solution on the even sites."""
         Combine(self.x, even, parity=EVEN)(0, 1)
-        self.exact.hop(self.x, even, ODD, SOLVED, self.b, self.operator.kappa)
+        self.exact.prepare(self.x, even, ODD, SOLVED, self.b)(self.operator.kappa)
 
     def take(self, solution: SpinorField) -> None:
         """Set `x` to a solution for the sources that is known already."""

@@ -46,8 +46,8 @@ def products(devices: DeviceGroup) -> bytes:
     sums = []
     for n in range(4):
         odd = even.like(parity=ODD)
-        prepared.hop(odd, even, ODD)
-        prepared.hop(even, odd, 0, factor=0.1 * n)
+        prepared.prepare(odd, even, ODD)()
+        prepared.prepare(even, odd, 0)(0.1 * n)
         sums.append(odd)
     return b"".join(bytes(one.to_numpy()) for one in (even, *sums))
 

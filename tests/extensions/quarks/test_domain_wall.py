@@ -8,6 +8,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks import domain_walls
+from gauge_mc.extensions.quarks.domain_walls import PreparedProduct
 from gauge_mc.extensions.quarks.hopping import ADDED, DIVIDED, EVEN, ODD, SOLVED, WHOLE
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.solvers import SOLVERS
@@ -118,13 +119,13 @@ def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
     target = source.like()
     for form, exact in expected.items():
         for own in (EVEN, ODD):
-            operator.hop(target, source, own, form, other, -0.7, dagger)
+            operator.prepare(target, source, own, form, other, dagger)(-0.7)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
         again = SpinorField.from_numpy(operator.operator.field, u, storage, fifth=extent)
         if form == ADDED and storage == "half":
             continue
         for own in (EVEN, ODD):
-            operator.hop(again, source, own, form, again, -0.7, dagger)
+            operator.prepare(again, source, own, form, again, dagger)(-0.7)
         assert np.array_equal(again.to_numpy(), target.to_numpy()) or form == ADDED
         assert largest_difference(again.to_numpy()[0], exact) < TOLERANCE[storage]
 
@@ -333,11 +334,11 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
         source = SpinorField.from_numpy(prepared.operator.field, psi, storage, fifth=5)
         target = source.like()
         assert domain_walls.kept_extent(source.field, source.storage, 5, together=True) == kept
-        prepared.diagonals[True, False].prepare(target, source, (EVEN, ODD))()
+        PreparedProduct(prepared.diagonals[True, False], target, source, (EVEN, ODD))()
         exact = walls.along(inverse, psi)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
         for parity in (EVEN, ODD):
-            prepared.hop(target, source, parity)
+            prepared.prepare(target, source, parity)()
         exact = walls.along(inverse, d)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.slab import Slab, work
+from gauge_mc.extensions.quarks.domain_walls import PreparedProduct
 from gauge_mc.extensions.quarks.hopping import ADDED
 from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
 from gauge_mc.extensions.quarks.vectors import SpinorField, algebra
@@ -65,9 +66,9 @@ def test_domain_walls(form, nbytes, precision, sparse):
         psi, u = (vectors_on(links, seed) for seed in (2, 3))
         target = psi.like()
         if form == "hop":
-            operator.hop(target, psi, 0, ADDED, u, 0.5)
+            operator.prepare(target, psi, 0, ADDED, u)(0.5)
         else:
-            operator.diagonals[True, False].prepare(target, psi, (0,), u)(0.5)
+            PreparedProduct(operator.diagonals[True, False], target, psi, (0,), u)(0.5)
         return at_end(target.slabs[0])
 
     same_at_end(compute, nbytes, SPINORS, precision, sparse)

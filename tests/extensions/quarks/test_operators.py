@@ -184,7 +184,7 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
     found = {}
     for form in (DIVIDED, ADDED, WHOLE, SOLVED, REFLECTED):
         for own in (0, 1):
-            operator.hop(target, source, own, form, other, -0.7, dagger)
+            operator.prepare(target, source, own, form, other, dagger)(-0.7)
         found[form] = target.to_numpy()[0]
     whole, solved = diagonal(u) - 0.7 * d, u - 0.7 * d
     assert largest_difference(found[WHOLE], whole) < tolerance
@@ -251,7 +251,7 @@ def test_the_division_of_vectors_among_threads_changes_no_byte(
         monkeypatch.setattr(transport, "LEAST_THREADS", least)
         target = source.like()
         for parity in range(2):
-            PlainWilson(field, KAPPA, PHASES).prepared(storage).hop(target, source, parity)
+            PlainWilson(field, KAPPA, PHASES).prepared(storage).prepare(target, source, parity)()
         found.append(target.to_numpy())
     expected = np.stack([reference.hopping(links, one, PHASES) for one in psi])
     assert all(largest_difference(one, expected) < TOLERANCE[storage] for one in found)

@@ -275,7 +275,7 @@ class OddSites:
 class NormalPairs:
     """Pairs of vectors X' and Y on all sites, which follow from X and Y on the even ones.
 
-    They have X^dagger (dMh) Y = X'^dagger (dM) Y; see `ReducedOperator.left_part`.
+    They have X^dagger (dMh) Y = X'^dagger (dM) Y; see `PreconditionedOperator.left_part`.
 
     Parameters
     ----------
@@ -341,11 +341,11 @@ class QuarkSystem:
         empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
         self.phi, self.even = (empty(parity=hopping.EVEN) for _ in range(2))
         self.x, self.y = (empty() for _ in range(2))
-        self._reduced: dict[str, hopping.ReducedOperator] = {}
+        self._reduced: dict[str, hopping.PreconditionedOperator] = {}
         self._copied: dict[range, list[Combine]] = {}
         self._pairs = NormalPairs(operator, self.even, self.x, self.y)
 
-    def reduced(self, precision: str = hopping.EXACT.name) -> hopping.ReducedOperator:
+    def reduced(self, precision: str = hopping.EXACT.name) -> hopping.PreconditionedOperator:
         """Return Mh for spinors of some precision."""
         if precision not in self._reduced:
             self._reduced[precision] = self._operator.reduced(True, precision)

@@ -193,7 +193,7 @@ class DiracOperator(QuarkOperator, hopping.HoppingOperator):
 
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
-    ) -> hopping.ReducedOperator:
+    ) -> hopping.PreconditionedOperator:
         """Return the operator on the even sites; see `HoppingOperator.reduced`."""
         return PreconditionedOperator(self.prepared(precision, reals), with_adjoint)
 

@@ -1,9 +1,15 @@
-"""Domain-wall operators."""
+"""The domain-wall operator, and effective quarks: propagators, midpoint and conserved currents.
+
+A quark in four dimensions is q = P_- psi_0 + P_+ psi_{L-1}. Its propagator S is the inverse of D_c
++ m with a D_c that does not depend on m, S = (D^-1 - 1) / (1 - m) with the effective operator D =
+(1 + m) / 2 + (1 - m) / 2 gamma_5 S_L(H), where S_L is the approximation of the sign by L slices.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, ClassVar, cast
 
@@ -11,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import LARGEST, finite
@@ -19,19 +26,24 @@ from gauge_mc.extensions.quarks.domain_walls import (
     CoupledOperator,
     FifthMatrix,
     FifthProduct,
+    PreparedProduct,
     PreparedWalls,
-    WallOperator,
     adjoint,
 )
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
-from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
+from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
+from gauge_mc.extensions.quarks.spectroscopy import contractions
 from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField, in_turn, in_units
-from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
+from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
+from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, LINKS_ALONE, Phases
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.options import Option
 from gauge_mc.quoting import cosine, counted, exponential, square
 from gauge_mc.signatures import checks_types
+
+BOTH = (hopping.EVEN, hopping.ODD)
 
 MOST_RATE = 69.0
 """Minus the logarithm of a nome so small that S is 1 within rounding errors."""
@@ -183,18 +195,19 @@ class ReducedWalls(hopping.PreconditionedOperator):
         walls, some = self._whole, self.some
         even, odd = walls.spare(source, hopping.EVEN, some), self._odd(source)
         kappa2 = square(walls.operator.kappa, source.field.devices.strict)
-        product = walls.diagonals[True, True].prepare(even, source, (hopping.EVEN,), None, some)
+        along, even_sites = walls.diagonals[True, True], (hopping.EVEN,)
+        product = PreparedProduct(along, even, source, even_sites, None, some)
         first = walls.prepare(odd, even, hopping.ODD, hopping.DIVIDED, None, True, some)
         last = walls.prepare_term(target, odd, hopping.EVEN, source, True, some)
         return in_turn(product, first, partial(last, -kappa2))
 
     def left_part(self, target: SpinorField, source: SpinorField) -> hopping.Apply:
-        """Return a call that computes A^-dagger X; see `ReducedOperator.left_part`."""
-        return self._whole.diagonals[True, True].prepare(target, source, (hopping.EVEN,))
+        """Return a call that computes A^-dagger X; see `PreconditionedOperator.left_part`."""
+        return PreparedProduct(self._whole.diagonals[True, True], target, source, (hopping.EVEN,))
 
 
 @OPERATORS.register
-class DomainWall(WallOperator, CoupledOperator):
+class DomainWall(CoupledOperator):
     """The domain-wall operator with coefficients b_s and c_s along the fifth direction.
 
     D5 = D_w K + 1 - L with the Wilson operator D_w at the mass -M5, and K = b + c L, where b and c
@@ -357,7 +370,7 @@ class DomainWall(WallOperator, CoupledOperator):
     def has_midpoint(
         cls, ls: int = LS.usual, optimal: str | Sequence[float] | None = None, **parameters: Any
     ) -> bool:
-        """Return whether L is even and all weights are 1; see `WallOperator.has_midpoint`."""
+        """Return whether there are a midpoint and conserved currents: L is even, all weights 1."""
         return ls % 2 == 0 and not optimal
 
     @classmethod
@@ -392,7 +405,7 @@ class DomainWall(WallOperator, CoupledOperator):
 
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
-    ) -> hopping.ReducedOperator:
+    ) -> hopping.PreconditionedOperator:
         """Return M on the even sites; see `HoppingOperator.reduced`."""
         return ReducedWalls(cast(PreparedWalls, self.prepared(precision, reals)))
 
@@ -426,9 +439,9 @@ class DomainWall(WallOperator, CoupledOperator):
         source = SpinorField.from_numpy(self.field, array, prepared.storage.name, fifth=self.fifth)
         image, product = source.like(), source.like()
         first, last = (self._roots, self._to_w_adjoint) if dagger else (self._to_w, self._roots)
-        first.prepare(image, source, prepared.parities)()
+        PreparedProduct(first, image, source, prepared.parities)()
         prepared.apply(product, image, dagger)()
-        last.prepare(source, product, prepared.parities)(1 / (2 * self.kappa))
+        PreparedProduct(last, source, product, prepared.parities)(1 / (2 * self.kappa))
         return source.to_numpy().reshape(np.shape(array))
 
     def solve(
@@ -473,18 +486,287 @@ class DomainWall(WallOperator, CoupledOperator):
 
     def to_solver(self, target: SpinorField, right: SpinorField) -> None:
         """Compute the right-hand sides of M y = 2 kappa w^-1/2 b from those of D5 x = b."""
-        self._unrooted.prepare(target, right, (hopping.EVEN, hopping.ODD))(2 * self.kappa)
+        PreparedProduct(self._unrooted, target, right, BOTH)(2 * self.kappa)
 
     def from_solver(self, target: SpinorField, solution: SpinorField) -> None:
         """Compute the solutions of D5 x = b from those of M y = 2 kappa w^-1/2 b."""
-        self._from_w.prepare(target, solution, (hopping.EVEN, hopping.ODD))()
+        PreparedProduct(self._from_w, target, solution, BOTH)()
 
-    def hopping_term(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        addend: SpinorField | None = None,
-    ) -> hopping.PreparedHop:
-        """Return a call that computes the hopping term; see `WallOperator.hopping_term`."""
-        return self.prepared(source.storage.name).prepare_term(target, source, parity, addend)
+
+JOIN_CHIRALITIES = Kernel("join_chiralities")
+WALL_CURRENTS = Kernel("wall_currents")
+
+CURRENTS = WALL_CURRENTS.constant("VALUES")
+"""Number of sums: of the axial and of the vector current."""
+
+NORMALISED = 0.5
+"""The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
+
+
+@dataclass(frozen=True)
+class EffectivePropagator:
+    """A propagator of a domain-wall quark.
+
+    Attributes
+    ----------
+    quark : Propagator
+        The columns q of S; its hopping parameter is such that correlators use S as it is.
+    midpoint : Propagator or None
+        P_- psi_{L/2} + P_+ psi_{L/2-1} for the same sources; None if L is odd, or if the weights
+        are not those of the reflected fifth direction.
+    axial, vector : ndarray of float64, shape (T,), or None
+        Sums over columns and space of the conserved currents from t to t + 1, counted from the
+        source; see `WallCurrents`. None unless there is a midpoint, and the weights are all 1.
+    source : Propagator
+        The sources b, as a propagator has its columns.
+    solver, inner : str
+        The solver and the precision of the last iterations.
+    iterations, updates : int
+        Numbers of iterations and of reliable updates for all columns together.
+    iterated, residual : float
+        The largest iterated and true residual of a column; see `gauge_mc.DomainWall.solve`.
+    notes : tuple of str
+        What the user should know, such as a change of the precision.
+    """
+
+    quark: contractions.Propagator
+    midpoint: contractions.Propagator | None
+    axial: NDArray[np.float64] | None
+    vector: NDArray[np.float64] | None
+    source: contractions.Propagator
+    solver: str
+    inner: str
+    iterations: int
+    updates: int
+    iterated: float
+    residual: float
+    notes: tuple[str, ...]
+
+
+def effective_propagator(
+    operator: DomainWall,
+    source: SpinorField,
+    solver: str,
+    request: SolverParameters,
+    place: tuple[int, int, int, int] = (0, 0, 0, 0),
+    together: int = 1,
+) -> EffectivePropagator:
+    """Return the propagator S of a domain-wall quark for some sources.
+
+    By default one column is solved after the other, so that memory holds the fifth direction once.
+
+    Parameters
+    ----------
+    operator : DomainWall
+        The operator.
+    source : SpinorField
+        The sources in four dimensions on all sites, in double precision.
+    solver : str
+        Name of a registered solver.
+    request : SolverParameters
+        Tolerance, limits and precision.
+    place : tuple of int
+        x, y, z and t of the source.
+    together : int
+        Largest number of columns that are solved together, each with its own coefficients, so that
+        kernels load a link for all of them. The memory of the solver is as many times larger.
+
+    Raises
+    ------
+    GaugeError
+        If the tolerance cannot be reached.
+    """
+    extent, half = operator.fifth, operator.fifth // 2
+    symmetric = extent % 2 == 0 and np.array_equal(operator.weights, operator.weights[::-1])
+    quark, middle = source.like(), source.like() if symmetric else None
+    currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
+    solved: list[Solution] = []
+    memory: tuple[SpinorField, ...] = ()
+    for first in range(0, source.count, together):
+        numbers = range(first, min(first + together, source.count))
+        if not memory or memory[0].count != len(numbers):
+            kind = source.field, source.storage.name, len(numbers)
+            memory = ()  # before there is other memory
+            memory = tuple(SpinorField.empty(*kind, fifth=extent) for _ in range(2))
+        right, psi = memory
+        physical_source(operator, right, source, numbers)
+        operator.to_solver(psi, right)
+        solution = solve(operator, psi, solver, request)
+        if currents:
+            currents.add(solution.x)
+        operator.from_solver(psi, solution.x)
+        for n, of in enumerate(numbers):
+            begin = n * extent
+            _join(quark, of, psi, begin + extent - 1, begin)
+            if middle:
+                _join(middle, of, psi, begin + half - 1, begin + half)
+        solved.append(replace(solution, x=quark))  # the memory of x is free
+        del solution, right, psi
+    boundary = operator.boundary
+    return EffectivePropagator(
+        contractions.Propagator(quark, NORMALISED, boundary, place),
+        contractions.Propagator(middle, NORMALISED, boundary, place) if middle else None,
+        np.roll(currents.axial, -place[3]) if currents else None,
+        np.roll(currents.vector, -place[3]) if currents else None,
+        contractions.Propagator(source, NORMALISED, boundary, place),
+        solved[-1].solver,
+        solved[-1].inner,
+        sum(x.iterations for x in solved),
+        sum(x.updates for x in solved),
+        max(float(x.iterated.max()) for x in solved),
+        max(float(x.residual.max()) for x in solved),
+        tuple(dict.fromkeys(note for x in solved for note in x.notes)),
+    )
+
+
+def physical_source(
+    operator: DomainWall, target: SpinorField, source: SpinorField, numbers: range
+) -> None:
+    """Set vectors with a fifth direction to sources of the quark q.
+
+    It is (1 - c D_w) of a vector that has the upper components of the source at s = 0 and the lower
+    ones at s = L - 1.
+    """
+    extent = operator.fifth
+    for n, of in enumerate(numbers):
+        for s in range(extent):
+            ends = of if s == 0 else None, of if s == extent - 1 else None
+            _join(target, n * extent + s, source, *ends)
+    if not operator.c.any():
+        return
+    prepared, product = operator.prepared(target.storage.name), target.like()
+    scale = 2 * operator.kappa
+    for parity in prepared.parities:
+        hop = prepared.prepare_term(product, target, parity, target)
+        hop(-operator.kappa)  # 2 kappa D_w
+    minus_c, unit = Bidiagonal.diagonal(-operator.c / scale), Bidiagonal.diagonal(np.ones(extent))
+    spread = FifthProduct(FifthMatrix(minus_c, unit, 0.0))
+    PreparedProduct(spread, target, product, prepared.parities, target)()
+
+
+class WallCurrents:
+    """The conserved currents of a domain-wall quark with the pion, at rest.
+
+    The sum over s of the axial current from x to x + t is, with the columns y = (b + c L) psi of a
+    solution,
+
+        A(x) = sum_s e_s Re y_{L-1-s}(x)^dagger gamma_5 (gamma_t - 1) U_t(x) y_s(x + t) / (b + c),
+
+    where e_s is -1 for s < L / 2 and 1 for others. It fulfils
+
+        A(t) - A(t - 1) = 2 m P(t) + 2 J_5q(t),
+
+    summed over space, on every configuration and at any L, with the correlators P of the pion and
+    J_5q of the midpoint, at times at which the source is not; unless c is 0, nor at the next ones,
+    to which D_w spreads the source. The vector current, with 1 in place of e_s and the imaginary
+    part, does not depend on t between such times. For Shamir's operator it is that of V. Furman and
+    Y. Shamir, Nucl. Phys. B439 (1995) 54, hep-lat/9405004.
+
+    Parameters
+    ----------
+    operator : DomainWall
+        The operator, with an even extent of the fifth direction and the weights 1.
+
+    Attributes
+    ----------
+    axial, vector : ndarray of float64, shape (T,)
+        The sums over all columns so far, by t on the lattice.
+    """
+
+    def __init__(self, operator: DomainWall) -> None:
+        self._scale = -1 / float(operator.b[0] + operator.c[0])
+        self._transport = operator.prepared().transport
+        self.axial, self.vector = (np.zeros(operator.field.lattice.t) for _ in range(2))
+
+    def add(self, y: SpinorField) -> None:
+        """Add the currents of columns, given the solutions that the solver has found."""
+        if len(y.layouts) > 1:
+            y.exchange_halo()
+        local, extent = [], y.fifth or 1
+        choices = y.storage.choice, self._transport.reals.choice, LINKS_ALONE
+        for n, slab in enumerate(y.slabs):
+            sums = SlabSums(slab, CURRENTS, y.count, choices=choices, wide=True)
+            transport = self._transport.structure(n)
+            columns = [y.structure(slab, extent * column) for column in range(y.count)]
+            steps = ({"transport": transport, "y": column, "extent": extent} for column in columns)
+            sums.launch(WALL_CURRENTS, *steps)
+            local.append(sums.by_slice())
+        for slice_ in slices_of_all_slabs(y.field.devices, local):
+            self.axial += self._scale * slice_[:, 0]
+            self.vector += self._scale * slice_[:, 1]
+
+
+def _join(
+    target: SpinorField, to: int, source: SpinorField, up: int | None, down: int | None
+) -> None:
+    """Set a vector in memory to the upper components of one vector, and the lower ones of another.
+
+    None stands for the vector 0.
+    """
+    for n, slab in enumerate(source.slabs):
+        slab.launch(
+            JOIN_CHIRALITIES,
+            slab.whole(),
+            source.storage.choice,
+            target=target.structure(target.slabs[n]),
+            source=source.structure(slab),
+            to=to,
+            up=-1 if up is None else up,
+            down=-1 if down is None else down,
+        )
+
+
+def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
+    """Return Re <b, S b>, summed over spins, colours and space, of all 4 N columns.
+
+    Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
+    extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
+    arXiv:1205.6151).
+    """
+    tensor = contractions.spin_tensor(propagator.quark, propagator.source)
+    einsum = arithmetic_of(propagator.quark.field.devices.strict).einsum
+    return np.asarray(einsum("tijij->t", tensor).real)
+
+
+def midpoint_correlator(propagator: EffectivePropagator) -> NDArray[np.complex128]:
+    """Return the correlator of the pseudoscalar density J_5q at the midpoint with the pion's.
+
+    Returns
+    -------
+    ndarray, shape (T,), complex128
+        The correlator at every distance in time from the source, positive as that of the pion.
+
+    Raises
+    ------
+    UsageError
+        If there is no midpoint, because the extent of the fifth direction is odd, or because the
+        weights are not those of the reflected direction.
+    """
+    if propagator.midpoint is None:
+        raise UsageError(
+            "The midpoint needs an even number of slices, and weights that are the same from both "
+            "ends; choose them so."
+        )
+    return _pseudoscalar(propagator.midpoint)
+
+
+def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
+    """Return m_res(t), the ratio of `midpoint_correlator` to the correlator of the pion.
+
+    It becomes constant at times at which the pion dominates (hep-lat/0007038).
+
+    Returns
+    -------
+    ndarray, shape (T,), float64
+        The ratio at every distance in time from the source.
+
+    Raises
+    ------
+    UsageError
+        See `midpoint_correlator`.
+    """
+    return np.asarray(midpoint_correlator(propagator).real / _pseudoscalar(propagator.quark).real)
+
+
+def _pseudoscalar(quark: contractions.Propagator) -> NDArray[np.complex128]:
+    return contractions.meson(contractions.spin_tensor(quark, quark), GAMMA_5, GAMMA_5)

@@ -17,9 +17,8 @@ from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks import domain_walls
 from gauge_mc.extensions.quarks.hopping import DEFLATE
-from gauge_mc.extensions.quarks.operators import INVERSE
+from gauge_mc.extensions.quarks.operators import INVERSE, domain_wall
 from gauge_mc.extensions.quarks.overlap import SIGN_COLUMNS
 from gauge_mc.extensions.quarks.spectroscopy.contractions import (
     AT_REST,
@@ -451,7 +450,7 @@ class ResidualMassSums(QuarkObservable):
     @property
     def _has_midpoint(self) -> bool:
         massive = self.quarks.massive
-        if not massive or not issubclass(massive.operator_class, domain_walls.WallOperator):
+        if not massive or not issubclass(massive.operator_class, domain_wall.DomainWall):
             raise UsageError(
                 f"Only quarks with a fifth direction have a residual mass; give some by "
                 f"{QUARK.flag}."
@@ -477,12 +476,12 @@ class ResidualMassSums(QuarkObservable):
                         yield (quark.m, label, t, *values)
 
 
-def _sums(propagator: domain_walls.EffectivePropagator) -> list[list[float]]:
+def _sums(propagator: domain_wall.EffectivePropagator) -> list[list[float]]:
     """Return the sums by column and t."""
     quark = propagator.quark
     tensor, strict = spin_tensor(quark, quark), quark.field.devices.strict
     pion = meson(tensor, GAMMA_5, GAMMA_5, strict).real
-    sums = [pion, domain_walls.contact_correlator(propagator)]
+    sums = [pion, domain_wall.contact_correlator(propagator)]
     if propagator.midpoint and propagator.axial is not None and propagator.vector is not None:
         between = spin_tensor(propagator.midpoint, propagator.midpoint)
         middle = meson(between, GAMMA_5, GAMMA_5, strict).real

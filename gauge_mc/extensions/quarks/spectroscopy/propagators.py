@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.extensions.quarks import domain_walls
 from gauge_mc.extensions.quarks.diagonal import MU
-from gauge_mc.extensions.quarks.domain_walls import WallOperator
 from gauge_mc.extensions.quarks.hopping import DEFLATE, Deflation
 from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
-from gauge_mc.extensions.quarks.operators import DiracOperator, operator_with
+from gauge_mc.extensions.quarks.operators import DiracOperator, domain_wall, operator_with
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, solve
 from gauge_mc.extensions.quarks.solvers.overlap import MassFamily
 from gauge_mc.extensions.quarks.sources import SourceVectors
@@ -89,7 +87,7 @@ class QuarkSolution(NamedTuple):
     """The propagator, with the sink smeared if that was asked for."""
     record: Record
     """The record in `SOLVES`."""
-    effective: domain_walls.EffectivePropagator | None = None
+    effective: domain_wall.EffectivePropagator | None = None
     """The midpoint and the currents of domain-wall quarks."""
 
 
@@ -185,7 +183,7 @@ def _solve(
 ) -> QuarkSolution:
     vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
     source.fill(vectors, links)
-    if isinstance(operator, WallOperator):
+    if isinstance(operator, domain_wall.DomainWall):
         return _solve_walls(quarks, quark, operator, source, vectors, links)
     strict = links.devices.strict
     path = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
@@ -217,7 +215,7 @@ def _low_modes(quarks: Quarks, operator: DiracOperator) -> Deflation | None:
 def _solve_walls(
     quarks: Quarks,
     quark: Quark,
-    operator: WallOperator,
+    operator: domain_wall.DomainWall,
     source: SourceVectors,
     vectors: SpinorField,
     links: Field,
@@ -225,7 +223,7 @@ def _solve_walls(
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
     arguments = quarks.solver, quarks.request, source.place, quarks.together
-    x = domain_walls.effective_propagator(operator, vectors, *arguments)
+    x = domain_wall.effective_propagator(operator, vectors, *arguments)
     _say(x.notes, quark, label)
     seconds = time.perf_counter() - began
     if quarks.smear_sink:

@@ -114,7 +114,7 @@ class QuarkMasses(OptionItem):
         return OPERATORS[self.operator]
 
     @property
-    def parameters(self) -> dict[str, object]:
+    def parameters(self) -> dict[str, Any]:
         """The parameters of the operator apart from the mass, by name."""
         names = {p.name for p in self.operator_class.parameters}
         return {name: value for name, value in self.values.items() if name in names}

@@ -7,13 +7,14 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks import domain_walls as effective
-from gauge_mc.extensions.quarks.domain_walls import (
+from gauge_mc.extensions.quarks.operators import domain_wall as effective
+from gauge_mc.extensions.quarks.operators.domain_wall import (
+    DomainWall,
     effective_propagator,
     midpoint_correlator,
+    optimal_weights,
     residual_mass,
 )
-from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall, optimal_weights
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_tensor
 from gauge_mc.extensions.quarks.vectors import SpinorField
