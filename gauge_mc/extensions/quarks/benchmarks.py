@@ -1,4 +1,4 @@
-"""Benchmarks of the hopping term of Wilson fermions, and of a Dirac operator with its solvers."""
+"""Benchmarks of quarks: hopping terms, Dirac operators with their solvers, and sign functions."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from gauge_mc.extensions.quarks.operators import (
     DiracOperator,
     Wilson,
     dirac_operators,
+    parameters_by_owner,
 )
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     APPROXIMATIONS,
@@ -165,9 +166,11 @@ class TimedOperator(OptionItem):
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """Return the operator, the parameters of all operators, and the numbers of quarks."""
-        kinds = dirac_operators().items()
-        owners = ((f"the Dirac operator {name}", x.parameters) for name, x in kinds)
-        return (OPERATOR, *merged(owners), *NUMBERS)
+        return (
+            OPERATOR,
+            *merged(parameters_by_owner("Dirac operator", dirac_operators())),
+            *NUMBERS,
+        )
 
     @classmethod
     def parse(cls, text: str) -> Self:

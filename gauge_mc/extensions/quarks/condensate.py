@@ -1,4 +1,10 @@
-"""The chiral condensate and its susceptibility, by stochastic sources."""
+"""The chiral condensate and its susceptibility, by stochastic sources.
+
+With the trace T = Tr S / V of one flavour on a configuration, the condensate is -<T> per flavour.
+The derivative of <T> by the mass is V (<T^2> - <T>^2) from the weight, for every flavour that has
+the mass there, and -<Tr S S> / V from the trace. Products of different sources alone estimate T^2
+without the square of their noise.
+"""
 
 from __future__ import annotations
 

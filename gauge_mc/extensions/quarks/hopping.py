@@ -647,7 +647,7 @@ class NormalOperator(LinearOperator):
     """
 
     def __init__(self, operator: LinearOperator, between: SpinorField | None = None) -> None:
-        self.one, self.parities = operator, operator.parities
+        self.operator, self.parities = operator, operator.parities
         self._spare = {(between.storage, between.count): between} if between else {}
 
     def between(self, like: SpinorField) -> SpinorField:
@@ -660,8 +660,8 @@ class NormalOperator(LinearOperator):
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         between = self.between(source)
-        first = self.one.apply(between, source, dagger=True)
-        return in_turn(first, self.one.apply(target, between))
+        first = self.operator.apply(between, source, dagger=True)
+        return in_turn(first, self.operator.apply(target, between))
 
 
 class AdjointOperator(LinearOperator):
@@ -676,11 +676,11 @@ class AdjointOperator(LinearOperator):
     parities = (EVEN,)
 
     def __init__(self, operator: LinearOperator) -> None:
-        self.one = operator
+        self.operator = operator
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
-        return self.one.apply(target, source, not dagger)
+        return self.operator.apply(target, source, not dagger)
 
 
 class System:

@@ -34,8 +34,10 @@ from gauge_mc.extensions.quarks.operators import (
     check_kappa,
     dirac_operators,
     hopping_operators,
+    hopping_parameters,
     kind_with,
     operator_with,
+    parameters_by_owner,
 )
 from gauge_mc.extensions.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
@@ -205,20 +207,14 @@ def massive_operators() -> dict[str, type[DiracOperator]]:
     return {name: o for name, o in dirac_operators().items() if o.quark == QUARK_MASS}
 
 
-def owned(noun: str, kinds: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """Return the parameters of operators or of their terms, with words for their owners."""
-    return ((f"the {noun} {name}", kind.parameters) for name, kind in kinds.items())
-
-
 def parameter_options() -> tuple[Option, ...]:
     """Return the parameters of operators with a hopping parameter apart from this."""
-    terms = owned("term of Dirac operators", TERMS)
-    return merged([*owned("Dirac operator", hopping_operators()), *terms])
+    return merged(hopping_parameters())
 
 
 def massive_options() -> tuple[Option, ...]:
     """Return the parameters of operators with a mass apart from this."""
-    return merged(owned("Dirac operator", massive_operators()))
+    return merged(parameters_by_owner("Dirac operator", massive_operators()))
 
 
 class HeavierMass(OptionItem):

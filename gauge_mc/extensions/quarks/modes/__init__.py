@@ -11,11 +11,6 @@ The Ritz functional <x, A x> / <x, x>, whose minimum is the lowest eigenvalue, i
 this: conjugate gradients find it, also outside of a subspace (T. Kalkreuter and H. Simma, Comput.
 Phys. Commun. 93 (1996) 33, hep-lat/9507023). A smaller value there than those that have been found
 shows that one was missed, such as an eigenvalue that occurs twice.
-
-Eigenvectors of small matrices, by one thread of the library that NumPy calls.
-
-OpenBLAS divides even matrices of 50 rows among all cores. While other threads or processes use
-these, that takes 20 to 50 times as long as one thread.
 """
 
 from __future__ import annotations
@@ -46,7 +41,11 @@ def _libraries() -> ThreadpoolController:
 def eigenvectors(
     matrix: NDArray[np.complex128] | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
-    """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns."""
+    """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns.
+
+    One thread computes them: OpenBLAS divides even matrices of 50 rows among all cores, which takes
+    20 to 50 times as long while other threads or processes use these.
+    """
     with _libraries().limit(limits=1, user_api="blas"):
         values, vectors = np.linalg.eigh(matrix)
     return values, vectors
@@ -256,8 +255,8 @@ def all_low_modes(
     modes = low_modes(operator, start, request)
     applications = modes.applications
     for search in range(1, MOST_SEARCHES):
-        chirality = _of_chirality(random_vector(start, request.seed + search), request)
-        more = low_modes(operator, chirality, replace(request, number=1), modes.vectors)
+        vector = _of_chirality(random_vector(start, request.seed + search), request)
+        more = low_modes(operator, vector, replace(request, number=1), modes.vectors)
         applications += more.applications
         highest = float(modes.values[-1])
         if more.values[0] >= highest - max(2 * request.tolerance * request.upper, SAME * highest):
@@ -281,17 +280,15 @@ def modes_up_to(
     the other. The first one above the number is the lowest of them; no other is looked for.
     """
     single = replace(request, number=1)
-    modes_up = low_modes(operator, start, single)
-    while modes_up.values[-1] <= above:
-        chirality = _of_chirality(
-            random_vector(start, request.seed + modes_up.values.size), request
-        )
-        more = low_modes(operator, chirality, single, modes_up.vectors)
-        vectors = joined(modes_up.vectors, more.vectors)
+    modes = low_modes(operator, start, single)
+    while modes.values[-1] <= above:
+        vector = _of_chirality(random_vector(start, request.seed + modes.values.size), request)
+        more = low_modes(operator, vector, single, modes.vectors)
+        vectors = joined(modes.vectors, more.vectors)
         values, residuals = rayleigh_ritz(operator, vectors)
-        applications = modes_up.applications + more.applications + 2 * vectors.count
-        modes_up = LowModes(values, residuals, vectors, applications)
-    return modes_up
+        applications = modes.applications + more.applications + 2 * vectors.count
+        modes = LowModes(values, residuals, vectors, applications)
+    return modes
 
 
 def _of_chirality(vector: SpinorField, request: LowModeRequest) -> SpinorField:

@@ -101,11 +101,11 @@ class SquaredOperator(NormalOperator):
         Q^2 + shift is (Q - tau) (Q + tau) with tau^2 = -shift, where both factors need no more
         vectors than Q. So the shift must not be above 0.
         """
-        if not isinstance(self.one, HermitianOperator):
+        if not isinstance(self.operator, HermitianOperator):
             return None
         between = self.between(b)
-        first = self.one.shifted(between, b, between, between)
-        second = self.one.shifted(target, between, older, constant)
+        first = self.operator.shifted(between, b, between, between)
+        second = self.operator.shifted(target, between, older, constant)
 
         def call(a: float, scale: float, shift: float, c: float) -> None:
             tau = math.sqrt(-shift)

@@ -6,9 +6,8 @@ record ``gauge-mc-vector`` with the numbers [t][z][y][x][spin][colour][re, im] o
 endian, in the basis of DeGrand and Rossi. The last record, ``gauge-mc-digest``, is the SHA-256 sum
 of all bytes before it.
 
-Low modes that are read from a folder if it has them, and otherwise computed and written there.
-
-Modes that are read count only if they are orthonormal and their true residuals are those that they
+Modes are read from the folder if it has them, and otherwise computed and written there. Those that
+are read count only if they are orthonormal and their true residuals are those that they
 had; otherwise they are computed again, and replaced.
 """
 

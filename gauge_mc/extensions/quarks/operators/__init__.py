@@ -414,6 +414,19 @@ def hopping_operators() -> dict[str, type[DiracOperator]]:
     return {name: kind for name, kind in kinds if kind.quark == HOPPING_PARAMETER}
 
 
+def parameters_by_owner(
+    noun: str, kinds: Mapping[str, Any]
+) -> list[tuple[str, tuple[Option, ...]]]:
+    """Return the parameters of operators or of their terms, with words for their owners."""
+    return [(f"the {noun} {name}", kind.parameters) for name, kind in kinds.items()]
+
+
+def hopping_parameters() -> list[tuple[str, tuple[Option, ...]]]:
+    """Return the parameters of operators with a hopping parameter and of terms, by owner."""
+    operators = parameters_by_owner("Dirac operator", hopping_operators())
+    return operators + parameters_by_owner("term of Dirac operators", TERMS)
+
+
 def check_operator(kind: type[QuarkOperator]) -> None:
     """Refuse a class of operators that does not take the parameters that it declares."""
     merged([(kind.name, kind.parameters)])

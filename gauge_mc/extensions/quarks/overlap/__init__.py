@@ -249,11 +249,8 @@ class Overlap:
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         check_declared((KERNEL_MASS,), {KERNEL_MASS.name: rho}, "Overlap")
-        self.field, self.rho, self.accuracy = (
-            transport.in_precision(field, "double"),
-            float(rho),
-            accuracy,
-        )
+        self.field = transport.in_precision(field, "double")
+        self.rho, self.accuracy = float(rho), accuracy
         self.boundary = transport.Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
         self.kernel = HermitianOperator(self.wilson.prepared())

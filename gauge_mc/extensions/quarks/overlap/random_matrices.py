@@ -6,8 +6,6 @@ is nu or -nu. In a quenched box of the epsilon regime, <lambda_k>_nu Sigma V is 
 <z_k>_nu / (V <lambda_k>_nu). These are the bare numbers of the lattice, with eigenvalues that are
 projected to the imaginary axis as in hep-lat/0306022.
 
-Means of the lowest eigenvalues of chiral random matrices, for the microscopic Dirac spectrum.
-
 In quenched gauge theory, the low eigenvalues i lambda of the Dirac operator in a sector of the
 topological charge nu are distributed as those of chiral random matrices, in units of
 1 / (Sigma V). The class is the unitary one for SU(N) with N > 2 and the orthogonal one for SU(2),

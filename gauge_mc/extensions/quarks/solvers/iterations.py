@@ -151,7 +151,7 @@ class DeviceIterations:
 
     def factors(self, part: int, **names: str) -> list[algebra.OnDevice]:
         """Return factors on every slab after a part, given their names by those of a kernel."""
-        return [slab.found(part, **names) for slab in self.slabs]
+        return [slab.factors(part, **names) for slab in self.slabs]
 
     def take(self, part: int, sums: Sequence[algebra.GroupSums], products: slice = NORM2) -> Launch:
         """Return a call that computes coefficients on all devices from sums of products."""
@@ -315,7 +315,7 @@ class SlabState:
         state[:] = buffer[: self._state_bytes].view(float).reshape(state.shape)
         return buffer[self._state_bytes :].view(np.int32)
 
-    def found(self, part: int, **factors: str) -> algebra.OnDevice:
+    def factors(self, part: int, **factors: str) -> algebra.OnDevice:
         """Return factors of launches that a halt in a part leaves out, by the kernel's names."""
         first, nbytes, rows = self._factors, self._factor_bytes, self._rows
         addresses = {name: first + rows[number] * nbytes for name, number in factors.items()}
@@ -453,19 +453,9 @@ class ResidualWatch:
         if self._each > 1:  # no earlier than now is the plateau of all vectors reached
             plateau = counts + self._plateau - since
             limits = {"PLATEAU": np.inf, "MOST": np.minimum(self._most, plateau)}
-        rows = (
-            limits
-            | history
-            | {
-                "LIVE": live,
-                "NORM2": norm2,
-                "SQUARES": np.square(now),
-                "TARGET": self._targets,
-                "GROWN": LARGEST_GROWTH * self._norms,
-                "REDUCTION": self._reduction,
-                "SLOWEST": SLOWEST,
-            }
-        )
+        norms = {"NORM2": norm2, "SQUARES": np.square(now), "GROWN": LARGEST_GROWTH * self._norms}
+        limits |= {"TARGET": self._targets, "REDUCTION": self._reduction, "SLOWEST": SLOWEST}
+        rows = {"LIVE": live, **norms, **limits, **history}
         some = {name: x[columns] if np.ndim(x) else x for name, x in rows.items()}
         has_begun = ahead.run(**some)
         for name, values in history.items():

@@ -230,8 +230,9 @@ class _GradientLaunches:
         r, x, p, q, t = (vector.part(some) for vector in vectors)
         assert isinstance(operator, NormalOperator)
         self._vectors, self.numbers = (r, x, p, t), slice(some.start, some.stop)
-        self.apply_adjoint = operator.one.apply(q, p, dagger=True)
-        self.apply_rest = operator.one.apply(t, q)
+        factor = operator.operator
+        self.apply_adjoint = factor.apply(q, p, dagger=True)
+        self.apply_rest = factor.apply(t, q)
         self.q_q, self.r_r = algebra.Multiply(q), algebra.Multiply(r)
         self.step, self.turn = algebra.Advance(r, t, x, p), algebra.Combine(p, r)
         self.take_residual, self.clear_x = r.copying(outer.r), algebra.Combine(x, r)

@@ -14,9 +14,8 @@ solutions are combinations of the residuals, whose factors are known after the f
 Neuberger, Int. J. Mod. Phys. C10 (1999) 1051, hep-lat/9811019). That is faster for many shifts, too
 (T.-W. Chiu and T.-H. Hsieh, Phys. Rev. E68 (2003) 066704, hep-lat/0306025).
 
-Errors that products with an operator may have while conjugate gradients converge.
-
-The larger the residuals that have been passed, the less a product matters: in step j an error of
+Products with an operator may have errors while conjugate gradients converge. The larger the
+residuals that have been passed, the less a product matters: in step j an error of
 the size epsilon sqrt(sum over i <= j of |r_i|^-2), divided by the norm of the direction, lets the
 true residual differ from the iterated one by about epsilon (J. van den Eshof and G. Sleijpen, SIAM
 J. Matrix Anal. Appl. 26 (2004) 125; for overlap quarks N. Cundy et al., Comput. Phys. Commun. 165
@@ -145,7 +144,7 @@ class _SlabShifts:
         """The factors of `AdvanceShifts`."""
         _, shifts, vectors = self._state
         address = self._memory.address + FACTORS_OF_SHIFTS * shifts * vectors * SUM_BYTES
-        return replace(self._slab.found(on_devices.END), factors={"factors": address})
+        return replace(self._slab.factors(on_devices.END), factors={"factors": address})
 
     def write(self, state: Norms) -> None:
         """Write the state."""
@@ -160,7 +159,7 @@ class _SlabShifts:
     def launch(self) -> Launch:
         """Return a call that computes the coefficients of a step."""
         (x, y, z), (_, shifts, vectors) = self._slab.layout.extents, self._state
-        scalars = self._slab.found(on_devices.END, alpha="ALPHA", beta="BETA")
+        scalars = self._slab.factors(on_devices.END, alpha="ALPHA", beta="BETA")
         arguments = SHIFT_COEFFICIENTS.arguments(
             on_devices.EXACTLY,
             geometry=self._slab.layout.geometry,

@@ -12,7 +12,7 @@ from typing import Any, Self
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.diagonal import LARGEST, MU, TERMS
+from gauge_mc.extensions.quarks.diagonal import LARGEST, MU
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.hopping import DEFLATE
 from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
@@ -22,7 +22,7 @@ from gauge_mc.extensions.quarks.operators import (
     QUARK_MASS,
     QuarkOperator,
     check_kappa,
-    hopping_operators,
+    hopping_parameters,
     operators_of,
 )
 from gauge_mc.extensions.quarks.solvers import (
@@ -286,15 +286,10 @@ PROPAGATORS = Option(
 
 
 def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
-    """Return all Dirac operators and their terms, with their parameters apart from mu.
-
-    They are named as in messages.
-    """
-    operators = hopping_operators()
+    """Return all Dirac operators and their terms, with their parameters apart from mu."""
     return [
-        (f"the {x} {name}", tuple(p for p in kind.parameters if p.name != MU.name))
-        for x, kinds in (("Dirac operator", operators), ("term of Dirac operators", TERMS))
-        for name, kind in kinds.items()
+        (owner, tuple(option for option in parameters if option.name != MU.name))
+        for owner, parameters in hopping_parameters()
     ]
 
 

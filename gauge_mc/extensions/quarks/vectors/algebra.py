@@ -365,13 +365,6 @@ class PairAlgebra:
         return self._products[key]()
 
 
-def together(several: Sequence[Multiply]) -> list[Products]:
-    """Compute products of several kinds, which are waited for after the last one has begun."""
-    for multiply in several:
-        multiply.launch()
-    return [x.products() for x in several]
-
-
 class AdvanceShifts:
     """y_i += a_i p_i and then p_i = b_i p_i + c_i r, for several shifts i of every vector of r.
 

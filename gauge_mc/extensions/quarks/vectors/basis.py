@@ -1,9 +1,11 @@
-"""Several orthonormal vectors: scalar products with a vector, and linear combinations.
+"""Bases of vectors and of spins, with the arithmetic and the phases of the host.
 
-Complex arithmetic of the host, as NumPy does it or with the same bits on all machines.
+Orthonormal vectors span a subspace, into which `Projection` projects others. Matrices in spin space
+are products of gamma matrices in one of several `BASES`.
 
-NumPy fuses multiplications and additions of complex numbers on some processors, and leaves sums to
-libraries that add up in orders of their own. Real numbers it rounds as IEEE 754 says.
+Complex arithmetic is that of NumPy, or has the same bits on all machines. NumPy fuses
+multiplications and additions of complex numbers on some processors, and leaves sums to libraries
+that add up in orders of their own. Real numbers it rounds as IEEE 754 says.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ COMBINE_BASIS = Kernel("combine_basis")
 MOST_COMBINED = HEADER["MOST_COMBINED"]
 """Number of vectors of a basis that a launch can combine."""
 
-Numbers = NDArray[np.complex128]
+Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,10 +60,8 @@ class VectorView(SpinorField):
         cls, vectors: SpinorField, first: int = 0, count: int = 1, repeated: bool = False
     ) -> VectorView:
         """Return a view of the vectors of a field."""
-        kind, memory = (
-            (vectors.field, vectors.storage, vectors.parities),
-            (vectors.slabs, vectors.layouts),
-        )
+        kind = vectors.field, vectors.storage, vectors.parities
+        memory = vectors.slabs, vectors.layouts
         return cls(*kind, count, *memory, vectors.fifth, vectors, first, repeated)
 
     def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
@@ -94,7 +94,7 @@ class BasisProducts:
         self.norm2 = 0.0
         """The scalar product <w, w> of the last call."""
 
-    def __call__(self) -> Numbers:
+    def __call__(self) -> Complex:
         """Return the products, of the shape (count,)."""
         products = self._products()
         self.norm2 = float(products.norm2[0])
@@ -133,7 +133,7 @@ class CombineBasis:
             ]
             self._groups.append(group)
 
-    def __call__(self, c: Numbers, a: float = 1.0) -> None:
+    def __call__(self, c: Complex, a: float = 1.0) -> None:
         """Carry out the combination with the first len(c) vectors of the basis."""
         parts = [c[n : n + MOST_COMBINED] for n in range(0, len(c), MOST_COMBINED)]
         for part, group in zip(parts, self._groups, strict=False):
@@ -162,19 +162,16 @@ class Projection:
         self._products = [BasisProducts(basis, w, n, basis.count) for n in range(w.count)]
         self._combine = [CombineBasis(w, n, basis) for n in range(w.count)]
 
-    def remove(self) -> Numbers:
+    def remove(self) -> Complex:
         """Subtract the parts inside of the subspace, and return their coefficients."""
         coefficients = np.array([products() for products in self._products])
         self.add(-coefficients)
         return coefficients
 
-    def add(self, coefficients: Numbers) -> None:
+    def add(self, coefficients: Complex) -> None:
         """Add combinations of the basis to the vectors, with coefficients (count, basis)."""
         for combine, c in zip(self._combine, coefficients, strict=True):
             combine(c)
-
-
-Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
@@ -368,7 +365,7 @@ def phases_of(angles: Iterable[float], strict: bool = False) -> tuple[complex, .
     )
 
 
-Matrix = NDArray[np.complex128]
+Matrix = Complex
 """A matrix in spin space, shape (4, 4)."""
 
 GAMMA: tuple[Matrix, ...] = (

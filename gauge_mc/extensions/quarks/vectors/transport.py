@@ -214,11 +214,8 @@ class Transport:
     def __init__(self, field: Field, storage: Storage, reals: Reals, boundary: Boundary) -> None:
         self.storage, self.reals, self.boundary = storage, reals, boundary
         identical = storage.norm_bytes == 0 and storage.arithmetic == field.precision
-        self._field, self._copies, self._slabs = (
-            field,
-            not (identical and reals.is_stored),
-            field.slabs,
-        )
+        self._field, self._slabs = field, field.slabs
+        self._copies = not (identical and reals.is_stored)
         if self._copies:
             nbytes = 4 * storage.unit_bytes(reals.numbers(field.group))
             self._slabs = empty_slabs(field, storage.layouts(field), nbytes)
