@@ -143,9 +143,9 @@ CASES = {
     PublishedList: ["record._rows"],
     PublishedKernels: ["record._rows"],
     KeptFit: ["publish.results_of"],
-    PaperCard: ["papers.cards.read_paper"],
+    PaperCard: ["papers.read_paper"],
     KeptPaperResults: ["papers.reproduce._result"],
-    PaperComparison: ["papers.cards.read_comparison", "papers.cards"],
+    PaperComparison: ["papers.read_comparison", "papers"],
 }
 """The kinds of files, with the functions that call a parser for them."""
 

@@ -13,6 +13,15 @@ def field_of(links, devices=None, precision="double"):
     return Field.from_slices(lattice, group, links, precision, devices)
 
 
+def replicas_of(links, devices=None):
+    """Fields with some links each, and one field with a replica for each of them."""
+    singles = [field_of(one, devices) for one in links]
+    whole = singles[0].repeated(len(singles))
+    for replica, one in zip(whole.replicas, singles, strict=True):
+        replica.copy(one)
+    return singles, whole
+
+
 def largest_difference(found, expected):
     """The largest difference in units of the largest size."""
     return np.abs(found - expected).max() / np.abs(expected).max()

@@ -6,13 +6,13 @@ import numpy as np
 
 from gauge_mc.extensions.quarks.benchmarks import ChiralTime, OperatorTime, QuarksTime
 from tests.extensions.quarks import test_crossover
-from tests.extensions.quarks.condensate.fits.test_condensate import write_condensates
-from tests.extensions.quarks.overlap_spectrum.fits.test_overlap_spectrum import write_spectra
+from tests.extensions.quarks.overlap.test_random_matrices import write_spectra
 from tests.extensions.quarks.scenarios import ELSEWHERE as ELSEWHERE
 from tests.extensions.quarks.scenarios import SCENARIOS as SCENARIOS
-from tests.extensions.quarks.spectroscopy.fits.test_residual_mass import write_residual_masses
 from tests.extensions.quarks.spectroscopy.test_propagator_files import point, random_propagator
+from tests.extensions.quarks.spectroscopy.test_residual_mass import write_residual_masses
 from tests.extensions.quarks.synthetic_hadrons import write_baryons, write_mesons
+from tests.extensions.quarks.test_condensate import write_condensates
 
 QUOTED = {
     "baryons": ["a m_N (κ = 0.154)"],

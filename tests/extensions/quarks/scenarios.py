@@ -264,10 +264,10 @@ SCENARIOS = [
 
 ELSEWHERE = {
     ", or name the times all the same, as in --t-min {} --t-max {}": (
-        "spectroscopy/analysis/test_masses.py carries it out"
+        "spectroscopy/test_masses.py carries it out"
     ),
     "The effective mass has no plateau up to t = {}, because excited states contribute or because "
     "it is too noisy; measure more configurations, use a longer lattice, or name the times, as in "
-    "--t-min {} --t-max {}.": "spectroscopy/analysis/test_masses.py carries it out",
+    "--t-min {} --t-max {}.": "spectroscopy/test_masses.py carries it out",
 }
 """Messages that are carried out nowhere here, and why."""

@@ -21,8 +21,8 @@ from gauge_mc.extensions.quarks.solvers import (
 from gauge_mc.extensions.quarks.solvers.iterations import DeviceIterations, Residual
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem, StepsAhead, TwoPassSum
 from gauge_mc.extensions.quarks.vectors import SpinorField
-from gauge_mc.fields.field import Field
 from tests.domain.conftest import GPUS, open_group
+from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import even
 from tests.reference.fields import random_field
@@ -40,7 +40,7 @@ class Case:
         self.devices.compute(strict)
         rng = np.random.default_rng(5)
         links = random_field(LATTICE.extents, "su3", rng)
-        field = Field.from_slices(LATTICE, "su3", links, "double", self.devices)
+        field = field_of(links, self.devices)
         self.operator = DomainWall(field, 0.1, fifth) if fifth else TwistedMass(field, 0.13, 0.02)
         self.inner, self.fifth = inner, fifth
         shape = (count, *((fifth,) if fifth else ()), *links.shape[:4], 4, 3)

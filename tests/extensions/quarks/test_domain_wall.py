@@ -16,7 +16,8 @@ from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, transport
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import heatbath
-from tests.domain.conftest import GPUS, open_group
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.links import check_divisions, field_of, largest_difference
 from tests.extensions.quarks.reference import dirac, walls
 from tests.reference.fields import random_field
 
@@ -42,21 +43,17 @@ def kind(request):
     return KINDS[request.param]
 
 
-def largest_difference(found, expected):
-    return np.abs(found - expected).max() / np.abs(expected).max()
-
-
-def made(links, kind, group, device, lattice=LATTICE, mass=MASS):
+def made(links, kind, device):
     extent, coefficients = kind
-    field = Field.from_slices(lattice, group, links, "double", device)
-    return DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
+    field = field_of(links, device)
+    return DomainWall(field, MASS, extent, HEIGHT, boundary=PHASES, **coefficients)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_the_formula(group, kind, storage, best_device, rng):
     links, n = random_field(LATTICE.extents, group, rng), int(group[2])
     psi = np.stack([walls.random_spinor(LATTICE.extents, kind[0], n, rng) for _ in range(2)])
-    operator = made(links, kind, group, best_device)
+    operator = made(links, kind, best_device)
     found = operator.apply(psi, precision=storage)
     expected = [walls.domain_wall(links, x, MASS, HEIGHT, PHASES, **kind[1]) for x in psi]
     assert largest_difference(found, expected) < TOLERANCE[storage]
@@ -65,7 +62,7 @@ def test_the_formula(group, kind, storage, best_device, rng):
 def test_elements_along_the_fifth_direction_and_bounds_of_their_norms(kind, best_device):
     extent, coefficients = kind
     links = np.broadcast_to(np.eye(3), (2, 2, 2, 2, 4, 3, 3)).astype(complex)
-    operator = made(links, kind, "su3", best_device, Lattice(2, 2, 2, 2))
+    operator = made(links, kind, best_device)
     exact = np.array(walls.diagonal(extent, MASS, HEIGHT, **coefficients))
     matrix = operator.diagonal_matrix
     assert np.abs(matrix.elements - exact).max() < 1e-14 * np.abs(exact).max()
@@ -83,10 +80,10 @@ SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]
 @pytest.mark.longer
 @pytest.mark.parametrize("extents", SHAPES, ids=str)
 def test_other_lattices(extents, best_device, rng):
-    kind, lattice = KINDS["weights"], Lattice(*extents)
+    kind = KINDS["weights"]
     links = random_field(extents, "su3", rng)
     psi = walls.random_spinor(extents, kind[0], 3, rng)
-    found = made(links, kind, "su3", best_device, lattice).apply(psi)
+    found = made(links, kind, best_device).apply(psi)
     expected = walls.domain_wall(links, psi, MASS, HEIGHT, PHASES, **kind[1])
     assert largest_difference(found, expected) < TOLERANCE["double"]
 
@@ -98,7 +95,7 @@ def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
     """The inverse in closed form, against dense matrices along the fifth direction."""
     extent, coefficients = kind
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, kind, "su3", best_device).prepared(storage)
+    operator = made(links, kind, best_device).prepared(storage)
     psi, u = (walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(2))
     up, down = walls.diagonal(extent, MASS, HEIGHT, **coefficients)
     a = [up.T, down.T] if dagger else [up, down]
@@ -149,7 +146,7 @@ def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
     expected, condition = solution(matrix, psi.ravel())
     for solver in SOLVERS:
-        found = made(links, kind, "su2", best_device, lattice).solve(psi, 1e-12, solver)
+        found = made(links, kind, best_device).solve(psi, 1e-12, solver)
         error = np.linalg.norm(found.ravel() - expected)
         assert error < 1e-12 * condition * np.linalg.norm(expected)
 
@@ -177,7 +174,7 @@ def test_larger_dense_matrices_and_their_inverses(name, best_device, rng):
     lattice, group, (extent, coefficients) = LARGER[name]
     links, n = random_field(lattice.extents, group, rng), int(group[2])
     psi = walls.random_spinor(lattice.extents, extent, n, rng)
-    operator = made(links, (extent, coefficients), group, best_device, lattice)
+    operator = made(links, (extent, coefficients), best_device)
     matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
     assert largest_difference(operator.apply(psi).ravel(), matrix @ psi.ravel()) < 1e-13
     expected, condition = solution(matrix, psi.ravel())
@@ -194,7 +191,7 @@ def test_the_true_residual(solver, inner, kind, best_device, rng):
     """Of several right-hand sides together, one of which is 0; in units of the weights."""
     extent, coefficients = kind
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, kind, "su3", best_device)
+    operator = made(links, kind, best_device)
     source = np.stack([walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(3)])
     source[1] = 0
     found = operator.solve(source, 1e-10, solver, inner=inner)
@@ -210,7 +207,7 @@ def test_the_adjoint(reduced, kind, best_device, rng):
     """Of the operator that solvers see, on all sites and on the even ones."""
     extent, _ = kind
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, kind, "su3", best_device)
+    operator = made(links, kind, best_device)
     seen = operator.reduced(True) if reduced else operator.prepared()
     vectors = [walls.random_spinor(LATTICE.extents, extent, 3, rng) for _ in range(2)]
     parity = EVEN if reduced else None
@@ -228,7 +225,7 @@ def test_the_adjoint(reduced, kind, best_device, rng):
 def test_the_adjoint_of_the_operator_itself(kind, best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
     chi, psi = (walls.random_spinor(LATTICE.extents, kind[0], 3, rng) for _ in range(2))
-    operator = made(links, kind, "su3", best_device)
+    operator = made(links, kind, best_device)
     left = np.vdot(chi, operator.apply(psi))
     right = np.vdot(operator.apply(chi, dagger=True), psi)
     assert abs(left - right) < 1e-14 * np.linalg.norm(psi) * np.linalg.norm(chi)
@@ -240,7 +237,7 @@ def test_gamma_5_and_reflection(b, c, weights, best_device, rng):
     """gamma_5 R M gamma_5 R = M^dagger if the weights are those of the reflected direction."""
     links = random_field(LATTICE.extents, "su3", rng)
     kind = 4, {"b": b, "c": c, "weights": weights}
-    operator = made(links, kind, "su3", best_device).prepared()
+    operator = made(links, kind, best_device).prepared()
     psi = walls.random_spinor(LATTICE.extents, 4, 3, rng)
 
     def product(array, dagger=False):
@@ -260,19 +257,16 @@ def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):
     lattice, extent = Lattice(4, 2, 2, 10), 4
     links = random_field(lattice.extents, "su3", rng)
     source = np.stack([walls.random_spinor(lattice.extents, extent, 3, rng) for _ in range(2)])
-    found = []
-    for slices in [(10,), (4, 6), (2, 3, 5)]:
-        devices = open_group(kind_of_device, slices)
-        operator = made(links, KINDS["weights"], "su3", devices, lattice)
-        found.append(operator.solve(source, 1e-8, solver, inner="half"))
-        devices.close()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+
+    def calculate(devices):
+        return made(links, KINDS["weights"], devices).solve(source, 1e-8, solver, inner="half")
+
+    check_divisions(kind_of_device, [(10,), (4, 6), (2, 3, 5)], calculate)
 
 
 def test_conjugate_gradients_are_the_usual_solver(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, KINDS["shamir"], "su3", best_device)
+    operator = made(links, KINDS["shamir"], best_device)
     source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
     assert np.array_equal(operator.solve(source), operator.solve(source, solver="cg"))
 
@@ -282,7 +276,7 @@ def test_threads_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
     one, two = (
-        made(links, KINDS["weights"], "su3", CpuDevice(threads)).solve(source, inner="single")
+        made(links, KINDS["weights"], CpuDevice(threads)).solve(source, inner="single")
         for threads in (1, 2)
     )
     assert np.array_equal(one, two)
@@ -290,7 +284,7 @@ def test_threads_give_the_same_bytes(rng):
 
 def test_right_hand_sides_do_not_mix(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, KINDS["moebius"], "su3", best_device)
+    operator = made(links, KINDS["moebius"], best_device)
     psi = np.stack([walls.random_spinor(LATTICE.extents, 5, 3, rng) for _ in range(3)])
     assert np.array_equal(operator.apply(psi), [operator.apply(one) for one in psi])
 
@@ -306,7 +300,7 @@ def test_the_division_among_threads_changes_no_byte(storage, gpu, rng, monkeypat
     for threads_at_least, most in ((1, 2), (3 * LATTICE.sites // 2, 5), (10**9, 10)):
         monkeypatch.setattr(transport, "LEAST_THREADS", threads_at_least)
         monkeypatch.setattr(domain_walls, "MOST_THREADS", most)
-        operator = made(links, KINDS["moebius"], "su3", gpu)
+        operator = made(links, KINDS["moebius"], gpu)
         found.append(operator.apply(psi, precision=storage))
         prepared = operator.prepared(storage)
         source = SpinorField.from_numpy(operator.field, psi, storage, fifth=5)
@@ -330,7 +324,7 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
     d = np.stack([dirac.hopping(links, one, PHASES) for one in psi])
     for most, kept in ((domain_walls.COLUMN_BYTES, 5), (0, 0)):
         monkeypatch.setattr(domain_walls, "COLUMN_BYTES", most)
-        prepared = made(links, KINDS["moebius"], "su3", gpu).prepared(storage)
+        prepared = made(links, KINDS["moebius"], gpu).prepared(storage)
         source = SpinorField.from_numpy(prepared.operator.field, psi, storage, fifth=5)
         target = source.like()
         assert domain_walls.kept_extent(source.field, source.storage, 5, together=True) == kept
@@ -346,7 +340,7 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
 @pytest.mark.longer
 def test_the_links_may_change(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
-    operator = made(links, KINDS["shamir"], "su3", best_device)
+    operator = made(links, KINDS["shamir"], best_device)
     psi = walls.random_spinor(LATTICE.extents, 4, 3, rng)
     operator.apply(psi, precision="single")
     heatbath(operator.field, 5.7, Random.for_field(operator.field), 1)

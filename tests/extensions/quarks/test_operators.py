@@ -9,17 +9,29 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import Clover, Twist
-from gauge_mc.extensions.quarks.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
+from gauge_mc.extensions.quarks.hopping import (
+    ADDED,
+    DIVIDED,
+    EVEN,
+    ODD,
+    REFLECTED,
+    SOLVED,
+    WHOLE,
+    PreconditionedOperator,
+    norms_of,
+)
 from gauge_mc.extensions.quarks.operators import (
     DiracOperator,
     PlainWilson,
     TwistedMass,
+    Wilson,
     WilsonClover,
 )
 from gauge_mc.extensions.quarks.vectors import STORAGES, SpinorField, transport
+from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.extensions.quarks.vectors.transport import ALL_REALS, FEW_REALS, VectorsPerThread
 from gauge_mc.fields.field import Field
-from tests.domain.conftest import GPUS
+from tests.domain.conftest import GPUS, open_group
 from tests.extensions.quarks.links import check_divisions, field_of, largest_difference
 from tests.extensions.quarks.reference import dirac as reference
 from tests.reference.fields import (
@@ -333,10 +345,7 @@ def test_gauge_covariance(group, best_device, rng):
     links = random_field(LATTICE.extents, group, rng)
     psi = reference.random_spinor(LATTICE.extents, int(group[2]), rng)
     g = random_su(int(group[2]), links.shape[:4], rng)
-    fields = [
-        Field.from_slices(LATTICE, group, u, "double", best_device)
-        for u in (links, gauge_transform(links, g))
-    ]
+    fields = [field_of(u, best_device) for u in (links, gauge_transform(links, g))]
     rotated = np.einsum("...ab,...sb->...sa", g, psi)
     before = WilsonClover(fields[0], KAPPA, 1.0).apply(psi)
     after = WilsonClover(fields[1], KAPPA, 1.0).apply(rotated)
@@ -351,7 +360,7 @@ def test_constant_abelian_links_shift_the_momentum(best_device):
         links[..., colour, colour] = np.exp(1j * charge * a)
     t, z, y, x = np.indices(lattice.extents[::-1])
     psi = reference.random_spinor(lattice.extents, 3, np.random.default_rng(5))
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    field = field_of(links, best_device)
     found = PlainWilson(field, KAPPA, 1).apply(psi)
     cold = Field.cold(lattice, "su3", "double", best_device)
     for colour, charge in enumerate((1, 2, -3)):
@@ -361,3 +370,68 @@ def test_constant_abelian_links_shift_the_momentum(best_device):
         one[..., colour] = psi[..., colour] * wave
         shifted = PlainWilson(cold, KAPPA, phases).apply(one)[..., colour] / wave
         assert np.abs(shifted - found[..., colour]).max() < 1e-13
+
+
+def operator_on(field):
+    return Wilson(field, KAPPA, 1.1, 0.2, PHASES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slices", [(4,), (2, 2)], ids=str)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_refreshed_operator_is_that_of_the_new_links(storage, slices, rng):
+    """In what is prepared already as well, with bits as of an operator that is made anew."""
+    devices = open_group("cpu-16", slices)
+    field, other = (field_of(random_field(LATTICE.extents, "su3", rng), devices) for _ in range(2))
+    operator = operator_on(field)
+    prepared = operator.prepared(storage, 18)
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(2)])
+    v = SpinorField.from_numpy(field, psi, storage)
+    image = v.like()
+    call = prepared.apply(image, v)
+    call()
+    before = image.to_numpy()
+    expected = image.like()
+    operator_on(other).prepared(storage, 18).apply(expected, v)()
+    field.copy(other)
+    field.exchange_halo(None)
+    operator.refresh()
+    call()
+    assert np.array_equal(image.to_numpy(), expected.to_numpy())
+    assert not np.array_equal(image.to_numpy(), before)
+    devices.close()
+
+
+def vectors(field, parities, rng, storage="double"):
+    """Two random vectors on the sites of one or both parities."""
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 3, rng) for _ in range(2)])
+    whole = SpinorField.from_numpy(field, psi, storage)
+    if parities == (EVEN, ODD):
+        return whole
+    part = whole.like(parity=EVEN)
+    Combine(part, whole, parity=EVEN)(0, 1)
+    return part
+
+
+@pytest.fixture
+def linear(best_device, rng):
+    """Both linear operators of a Dirac operator."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    prepared = operator_on(field_of(links, best_device)).prepared()
+    return prepared, PreconditionedOperator(prepared, with_adjoint=True)
+
+
+def test_adjoints(linear, rng):
+    """<w, A v> = <A^dagger w, v> on the sites on which an operator acts."""
+    field = linear[0].operator.field
+    for one in linear:
+        v, w = (vectors(field, one.parities, rng) for _ in range(2))
+        image, back = v.like(), w.like()
+        one.apply(image, v)()
+        one.apply(back, w, dagger=True)()
+
+        def product(a, b, parities=one.parities):
+            return sum(Multiply(b, a, parity=parity)().mixed for parity in parities)
+
+        scale = norms_of(v) * norms_of(w)
+        assert (np.abs(product(w, image) - product(back, v)) < 1e-13 * scale).all()

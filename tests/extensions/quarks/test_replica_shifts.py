@@ -11,7 +11,7 @@ from gauge_mc.extensions.quarks.operators import PlainWilson
 from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.vectors import SpinorField
-from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import replicas_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.reference.fields import random_field
 
@@ -31,10 +31,7 @@ class ShiftedCase:
         cold = np.broadcast_to(np.eye(3, dtype=complex), links[0].shape)
         links.insert(1, cold.copy())  # on which solvers need fewer iterations
         links[3][:1] = cold[:1]
-        singles = [Field.from_slices(LATTICE, "su3", one, "double", device) for one in links]
-        self.field = singles[0].repeated(4)
-        for replica, one in zip(self.field.replicas, singles, strict=True):
-            replica.copy(one)
+        singles, self.field = replicas_of(links, device)
         self.operators = [operator(kind, one) for one in singles]
         self.whole, self.fifth = operator(kind, self.field), self.operators[0].fifth
         count = vectors * (self.fifth or 1)

@@ -20,7 +20,8 @@ from gauge_mc.extensions.quarks.spectroscopy.contractions import meson, spin_ten
 from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5
 from gauge_mc.fields.field import Field
-from tests.domain.conftest import GPUS, open_group
+from tests.domain.conftest import GPUS
+from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac, walls
 from tests.reference.fields import random_field
 
@@ -37,16 +38,21 @@ KINDS = {
     "weights": (4, {"b": 1.4, "c": 0.9, "weights": [0.5, 1.2, 2.0, 0.8]}),
     "one site": (1, {"b": 1.5, "c": 0.5}),
 }
+EVEN_MOEBIUS = (6, {"b": 1.5, "c": 0.5})
 SYMMETRIC = ["shamir", "borici", "symmetric weights"]
 
 
-def solution(links, kind, mass, sources, device, tolerance=1e-14, lattice=LATTICE, group="su2"):
-    """The effective propagator for some sources, in double precision."""
+def operator_on(links, kind, mass, device):
     extent, coefficients = kind
-    field = Field.from_slices(lattice, group, links, "double", device)
-    operator = DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
-    request = SolverParameters(tolerance, inner="double")
-    return effective_propagator(operator, SpinorField.from_numpy(field, sources), "cg", request)
+    field = field_of(links, device)
+    return DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
+
+
+def solution(links, kind, mass, sources, device, tolerance=1e-14):
+    """The effective propagator for some sources, in double precision."""
+    operator = operator_on(links, kind, mass, device)
+    b = SpinorField.from_numpy(operator.field, sources)
+    return effective_propagator(operator, b, "cg", SolverParameters(tolerance, inner="double"))
 
 
 def random_sources(count, rng, lattice=LATTICE):
@@ -167,22 +173,20 @@ def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
 
     D_w spreads the source to the next time slices unless c is 0.
     """
-    kind, mass, lattice = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name], 0.1, LONG
+    kind, mass, lattice = {**KINDS, "even moebius": EVEN_MOEBIUS}[name], 0.1, LONG
     links = random_field(lattice.extents, "su2", rng)
     sources = random_sources(2, rng, lattice)
     sources[:, np.arange(lattice.t) != place] = 0
-    extent, coefficients = kind
-    field = Field.from_slices(lattice, "su2", links, "double", best_device)
-    operator = DomainWall(field, mass, extent, HEIGHT, boundary=PHASES, **coefficients)
+    operator = operator_on(links, kind, mass, best_device)
     request = SolverParameters(1e-14, inner="double")
-    b = SpinorField.from_numpy(field, sources)
+    b = SpinorField.from_numpy(operator.field, sources)
     found = effective_propagator(operator, b, "cg", request, (0, 0, 0, place))
     pion, middle = (
         np.roll((np.abs(one.columns.to_numpy()) ** 2).sum(axis=(0, 2, 3, 4, 5, 6)), -place)
         for one in (found.quark, found.midpoint)
     )
     left = found.axial - np.roll(found.axial, 1)
-    off = slice(2, -1) if coefficients else slice(1, None)
+    off = slice(2, -1) if kind[1] else slice(1, None)
     rest = left - 2 * mass * pion - 2 * middle
     assert np.abs(rest[off]).max() < 1e-11 * np.abs(left).max()
     assert np.abs((found.vector - np.roll(found.vector, 1))[off]).max() < 1e-11 * np.abs(left).max()
@@ -209,7 +213,7 @@ def test_the_axial_current_of_free_quarks(best_device):
     ratios = (before + here) / (4 * local[1:-1]) + here / (local[1:-1] + local[2:])
     ratios *= 2 * HEIGHT
     assert abs(ratios[5:10] - 1).max() < (2 * HEIGHT * mass) ** 2
-    odd = solution(field.to_numpy(), KINDS["moebius"], 0.1, sources, best_device, lattice=lattice)
+    odd = solution(field.to_numpy(), KINDS["moebius"], 0.1, sources, best_device)
     assert odd.axial is None
 
 
@@ -237,12 +241,9 @@ def test_correlators_at_the_midpoint(best_device, rng):
 )
 def test_columns_that_are_solved_together(together, name, best_device, rng, monkeypatch):
     """They are those solved one by one, with as many solves as are needed, and sums of all."""
-    extent, coefficients = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name]
-    field = Field.from_slices(
-        LATTICE, "su2", random_field(LATTICE.extents, "su2", rng), "double", best_device
-    )
-    operator = DomainWall(field, 0.1, extent, HEIGHT, boundary=PHASES, **coefficients)
-    sources, solves = SpinorField.from_numpy(field, random_sources(7, rng)), []
+    links = random_field(LATTICE.extents, "su2", rng)
+    operator = operator_on(links, {**KINDS, "even moebius": EVEN_MOEBIUS}[name], 0.1, best_device)
+    sources, solves = SpinorField.from_numpy(operator.field, random_sources(7, rng)), []
 
     def counted(operator, source, *others):
         solves.append(source.count)
@@ -356,13 +357,12 @@ def test_free_quarks(name, best_device):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind_of_device, rng):
-    lattice, found = Lattice(4, 2, 2, 10), []
+    lattice = Lattice(4, 2, 2, 10)
     links, sources = random_field(lattice.extents, "su2", rng), random_sources(1, rng, lattice)
-    for slices in [(10,), (4, 6), (2, 3, 5)]:
-        devices = open_group(kind_of_device, slices)
-        one = solution(links, KINDS["borici"], 0.1, sources, devices, 1e-8, lattice)
-        fields = (one.quark.columns.to_numpy(), one.midpoint.columns.to_numpy())
-        found.append(np.concatenate([x.ravel() for x in (*fields, one.axial, one.vector)]))
-        devices.close()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+
+    def calculate(devices):
+        one = solution(links, KINDS["borici"], 0.1, sources, devices, 1e-8)
+        fields = one.quark.columns.to_numpy(), one.midpoint.columns.to_numpy()
+        return *fields, one.axial, one.vector
+
+    check_divisions(kind_of_device, [(10,), (4, 6), (2, 3, 5)], calculate)

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tests.extensions.quarks.reference.dirac import GAMMA, GAMMA5, dense
+from tests.extensions.quarks.reference.dirac import GAMMA, GAMMA5
 from tests.reference.fields import Complex
 
 C = GAMMA[3] @ GAMMA[1]
@@ -140,11 +140,3 @@ def free_propagator(extents, kappa: float, angles, colours: int) -> Complex:
     turn = sum(a * n / length for a, n, length in zip(angles, x, extents, strict=True))
     spins = (np.exp(1j * turn)[..., None, None] * periodic).transpose(3, 2, 1, 0, 4, 5)
     return np.einsum("tzyxij,ab->tzyxiajb", spins, np.eye(colours))
-
-
-def dense_propagator(links: Complex, kappa: float, phases, place) -> Complex:
-    """M^-1 from x, y, z, t of a small lattice, by inverting the matrix."""
-    shape = (*links.shape[:4], 4, links.shape[-1])
-    inverse = np.linalg.inv(dense(links, kappa, phases)).reshape(*shape, *shape)
-    x, y, z, t = place
-    return inverse[..., t, z, y, x, :, :]

@@ -5,18 +5,16 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from gauge_mc import open_device_group
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.hopping import EVEN, NormalOperator, PreconditionedOperator
+from gauge_mc.extensions.quarks.hopping import EVEN, NormalOperator
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import SolverParameters, multishift
 from gauge_mc.extensions.quarks.solvers.multishift import ShiftedSearch, ShiftedSystem, TwoPassSum
 from gauge_mc.extensions.quarks.vectors import SpinorField
-from gauge_mc.fields.field import Field
 from tests.extensions.quarks.links import check_divisions, field_of
 from tests.extensions.quarks.reference import dirac
 from tests.extensions.quarks.reference.pseudofermions import Quark, even_sites, reduced_matrix
@@ -223,26 +221,3 @@ def test_a_shift_stops_when_its_own_residual_is_small(rng):
     for _, y in found:
         rest = np.linalg.norm(setup.columns(setup.b)[:, 0] - whole @ y)
         assert 0.01 * target < rest <= 1.01 * target  # not much smaller: it has stopped
-
-
-@pytest.mark.first_quick
-@pytest.mark.parametrize("inner", ["double", "single"])
-def test_slabs_and_threads_give_the_same_bytes(inner, rng):
-    links = random_field((4, 2, 4, 6), "su3", rng)
-    source = dirac.random_spinor((4, 2, 4, 6), 3, rng)
-    found = []
-    for name in ("cpu", "cpu:2", "cpu:3"):
-        field = Field.from_slices(
-            Lattice(4, 2, 4, 6), "su3", links, "double", open_device_group(name)
-        )
-        operator = Wilson(field, 0.12)
-
-        def normal(precision, operator=operator):
-            prepared = operator.prepared(precision)
-            return NormalOperator(PreconditionedOperator(prepared, with_adjoint=True))
-
-        b = SpinorField.from_numpy(field, source, parity=EVEN)
-        system = ShiftedSystem(normal, b, 4, SolverParameters(inner=inner))
-        solutions = [y.to_numpy().tobytes() for y in system.solutions(SHIFTS, 1e-6)]
-        found.append((solutions, system.lanczos[0].ends()))
-    assert found[0] == found[1] == found[2]

@@ -11,6 +11,7 @@ from gauge_mc.extensions.quarks.solvers import krylov
 from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply
 from gauge_mc.fields.field import Field
+from tests.extensions.quarks.links import replicas_of
 from tests.extensions.quarks.reference.dirac import random_spinor
 from tests.extensions.quarks.reference.pseudofermions import Quark, even
 from tests.reference.fields import random_field
@@ -39,10 +40,7 @@ class Case:
         self.links.insert(1, cold(group))
         colours = self.links[0].shape[-1]
         self.phi = [even(random_spinor(LATTICE.extents, colours, rng)) for _ in self.links]
-        singles = [Field.from_slices(LATTICE, group, one, "double", device) for one in self.links]
-        self.field = singles[0].repeated(len(singles))
-        for replica, one in zip(self.field.replicas, singles, strict=True):
-            replica.copy(one)
+        singles, self.field = replicas_of(self.links, device)
         given = QUARK.kappa, QUARK.mu, PHASES
         solver = QuarkSolver(**request)
         self.operators = [TwistedMass(one, *given) for one in singles]

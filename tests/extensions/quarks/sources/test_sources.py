@@ -141,7 +141,7 @@ def test_smearing_is_covariant(best_device, rng):
     psi = random_spinor(LATTICE.extents, 3, rng)
 
     def step(links, psi):
-        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+        field = field_of(links, best_device)
         source = SpinorField.from_numpy(field, psi)
         target = source.like()
         smear_step(source, target, field, 0.1)

@@ -1,4 +1,4 @@
-"""Contractions of propagators, compared with explicit traces and antisymmetric tensors."""
+"""Contractions of propagators: against traces and antisymmetric tensors, and known correlators."""
 
 import numpy as np
 import pytest
@@ -144,3 +144,59 @@ def test_propagators_to_numpy_and_back(group, best_device, rng):
         np.testing.assert_array_equal(one.to_numpy(), array)
     with pytest.raises(GaugeError, match=r"The propagator has the shape \(2,\), but on 4x2x8x6"):
         Propagator.from_numpy(field, np.zeros(2), 0.1)
+
+
+PI = np.pi
+
+
+def free(lattice, kappa, angles, device=None, group="su3"):
+    field = Field.cold(lattice, group, "double", device)
+    array = reference.free_propagator(lattice.extents, kappa, angles, field.group.colours)
+    return Propagator.from_numpy(field, array, kappa, np.exp(1j * np.array(angles)))
+
+
+def test_pion_of_free_quarks_with_twisted_boundaries(best_device):
+    """Known values; their last digits are those of a solution with a finite residual."""
+    quark = free(Lattice(4, 4, 4, 8), 0.1, (0.2 * PI, 0.4 * PI, 0, 0), best_device)
+    found = meson(spin_tensor(quark, quark), GAMMA_5, GAMMA_5)
+    known = [0.550448091581, 0.018777678858, 0.001913035711, 0.000304754974, 0.000111618742]
+    np.testing.assert_allclose(found[:5].real, known, rtol=3e-7)
+    assert np.abs(found.imag).max() < 1e-15
+
+
+def test_mesons_are_positive_and_symmetric_in_time():
+    quark = free(Lattice(4, 4, 4, 8), 0.12, (0, 0, 0, PI))
+    tensor = spin_tensor(quark, quark)
+    reflection = GAMMA[3] @ GAMMA_5
+    commute = {n: np.allclose(reflection @ one, one @ reflection) for n, one in SIXTEEN.items()}
+    for source, begin in SIXTEEN.items():
+        assert (meson(tensor, begin, begin)[1:].real > 0).all()
+        for sink, end in SIXTEEN.items():
+            found = meson(tensor, end, begin)[1:]
+            sign = 1 if commute[source] == commute[sink] else -1
+            np.testing.assert_allclose(found, sign * found[::-1], atol=1e-14)
+
+
+def test_pcac_mass_of_free_quarks():
+    """At late times of quarks at rest it tends to the mass of the pole, ln(1 + m0)."""
+    mass = 0.2
+    quark = free(Lattice(4, 4, 4, 64), 1 / (2 * mass + 8), (0, 0, 0, PI))
+    tensor = spin_tensor(quark, quark)
+    axial = meson(tensor, SIXTEEN["gtg5"], GAMMA_5).real
+    density = meson(tensor, GAMMA_5, GAMMA_5).real
+    found = (axial[2:] - axial[:-2]) / (4 * density[1:-1])
+    pole = np.log(1 + mass)
+    pion = np.arccosh((density[28] + density[30]) / (2 * density[29]))
+    assert pion == pytest.approx(2 * pole, rel=1e-3)
+    assert found[29] == pytest.approx(np.sinh(2 * pole) / 2, rel=2e-3)
+
+
+@pytest.mark.parametrize("angle", [0, PI])
+def test_baryons_are_positive_and_come_back_with_the_other_parity(angle):
+    quark = free(Lattice(4, 4, 4, 12), 0.12, (0, 0, 0, angle))
+    for correlator in (nucleon(quark, quark), delta(quark)):
+        ahead, back = (of_parity(correlator, parity).real for parity in (1, -1))
+        assert (ahead[1:6] > 0).all()
+        assert (back[1:6] > 0).all() or not angle  # or else the other parity dominates
+        sign = 1 if angle else -1
+        np.testing.assert_allclose(ahead[1:], sign * back[:0:-1], rtol=1e-9, atol=1e-18)

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 import gauge_mc as package
+from gauge_mc import __version__
 from gauge_mc.cli import app
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.solvers import solve
 from gauge_mc.extensions.quarks.spectroscopy import propagators
 from gauge_mc.files.table import read_table
+from gauge_mc.run import parameters
+from tests import calls
+from tests.calls import make_run
+
+OLD = f"gauge-mc {__version__}"
 
 pytestmark = [pytest.mark.kernels, pytest.mark.slow]  # they share runs with all hadrons
 
@@ -154,3 +160,26 @@ def test_mesons_and_baryons_of_a_run_share_propagators(tmp_path, monkeypatch):
     )  # fmt: skip
     trials = [0.05, 0.05]  # which compile the kernels
     assert solved == trials + 2 * [0.12, 0.1]
+
+
+def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run", lattice="2x2x2x4", configs=1)
+    words = ("measure", "mesons", run, "--kappa", "0.1", "--backend", "cpu", "--threads", "1")
+    assert calls.call(*words)[1] == 0
+    tables = sorted(run.glob("mesons*.csv"))
+    assert len(tables) == 2
+    before = [one.read_bytes() for one in tables]
+    assert [read_table(one).makers for one in tables] == [{0: OLD}] * 2
+    monkeypatch.setattr(parameters, "__version__", "99.0")
+    checked = calls.call("verify", run)[0]
+    lines = [line for line in checked.splitlines() if "mesons" in line]
+    assert [line.endswith("of them by another version") for line in lines] == [True] * 2
+    assert calls.call(*words, "--again")[1] == 0
+    assert [one.with_name(f"{one.name}.1").read_bytes() for one in tables] == before
+    assert [read_table(one).makers for one in tables] == [{0: "gauge-mc 99.0"}] * 2
+
+
+def test_secondary_tables_along_the_way_have_versions(tmp_path):
+    how = {"lattice": "2x2x2x4", "configs": 1, "measure": "mesons:3:kappa=0.1"}
+    tables = sorted(make_run(tmp_path / "run", **how).glob("mesons*.csv"))
+    assert [read_table(one).makers for one in tables] == [{0: OLD}] * 2

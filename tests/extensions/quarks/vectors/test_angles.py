@@ -11,7 +11,6 @@ from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
 from gauge_mc.extensions.quarks.vectors.basis import angles_of, phases_of
-from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from tests.extensions.quarks.links import field_of
 from tests.extensions.quarks.reference import dirac
@@ -123,7 +122,7 @@ def test_operators_have_the_symmetry_of_roberge_and_weiss(best_device, rng):
     psi = dirac.random_spinor(LATTICE.extents, 3, rng)
 
     def product(links, imaginary_mu):
-        field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
+        field = field_of(links, best_device)
         return Wilson(field, KAPPA, boundary=phases_of(angles_of("periodic", imaginary_mu))).apply(
             psi
         )
@@ -140,7 +139,7 @@ def test_condensates_are_periodic(best_device, rng):
     links = random_field(LATTICE.extents, "su2", rng)
 
     def trace(links, imaginary_mu):
-        field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+        field = field_of(links, best_device)
         options = {"kappa": str(KAPPA), "imaginary_mu": imaginary_mu, "sources": 12}
         options["dilute"] = "spin,colour"
         observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
