@@ -11,13 +11,13 @@ from docs.studies.study import COMMON, Found, Series, Study, pair
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     AXIAL,
+    MATRICES,
     MESONS,
     PSEUDOSCALAR,
     HadronCorrelators,
     Ranges,
     read_hadron_correlators,
 )
-from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS as CORRELATORS
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
     MassSeries,
     chiral_fits,
@@ -71,8 +71,8 @@ def _effective(found: MassSeries) -> Iterator[Found]:
 
 def read_mesons(run: Path) -> tuple[Any, Series]:
     """Read the correlators of pions and rhos of two equal quarks, and those of the PCAC mass."""
-    table = read_hadron_correlators(run / "mesons.csv", CORRELATORS)
-    matrices = {(one, one) for name in ("pion", "rho") for one in MESONS[name]}
+    table = read_hadron_correlators(run / "mesons.csv", MESONS)
+    matrices = {(one, one) for name in ("pion", "rho") for one in MATRICES[name]}
     matrices.add((PSEUDOSCALAR, AXIAL))
     chosen = [
         number

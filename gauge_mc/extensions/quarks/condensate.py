@@ -532,16 +532,11 @@ def _lines(table: CondensateTable, kappa_c: float | None) -> list[CondensateLine
         zero = 0 if massive or not kappa_c else 1 / (2 * kappa_c)
         x = np.array([x.m if massive else 1 / (2 * x.kappa) - zero for x in quarks])
         data = np.stack([table.values[x]["scalar"].mean(axis=1) for x in quarks], axis=1)
-        lines.append(_line(mu, x, data))
+        fit, points = fit_line(x, data), LinePoint.several(x, data)
+        intercept, slope = map(timeseries.estimate, (data @ fit.projection.T).T)
+        chi2, expected, p = fit.quality if fit.dof else (None, None, None)
+        lines.append(CondensateLine(mu or None, intercept, slope, chi2, expected, p, points))
     return lines
-
-
-def _line(mu: float, x: Array, data: Array) -> CondensateLine:
-    fit = fit_line(x, data)
-    intercept, slope = map(timeseries.estimate, (data @ fit.projection.T).T)
-    chi2, expected, p_value = fit.quality if fit.dof else (None, None, None)
-    points = LinePoint.several(x, data)
-    return CondensateLine(mu or None, intercept, slope, chi2, expected, p_value, points)
 
 
 def _cautions(results: Sequence[CondensateResult], sources: int) -> list[str]:

@@ -406,7 +406,8 @@ def _point(
 ) -> CrossoverPoint:
     lattice, rest, x = key
     pairs = [(run, last_skipped(run.path, skip)) for run in runs]
-    loops = [_loop(x.loops, last) for x, last in pairs if x.loops]
+    tables = [read_table(x.loops).after(last, str(x.loops)) for x, last in pairs if x.loops]
+    loops = [np.asarray(table["re"] + 1j * table["im"]) for table in tables]
     scalars = [_scalar(x, x.condensates, last) for x, last in pairs if x.condensates]
     modulus = phase = chi_loop = condensate = chi = None
     if loops:
@@ -419,11 +420,6 @@ def _point(
             chi, _ = disconnected(*scalars, volume=lattice.sites)
     at = ", ".join(f"{name} = {value:.12g}" for name, value in zip(names, rest, strict=True))
     return CrossoverPoint(str(lattice), at or None, x, modulus, phase, chi_loop, condensate, chi)
-
-
-def _loop(path: Path, last: int) -> Array:
-    table = read_table(path).after(last, str(path))
-    return np.asarray(table["re"] + 1j * table["im"])
 
 
 def _scalar(run: CrossoverRun, path: Path, last: int) -> Array:

@@ -705,7 +705,12 @@ class System:
         self._apply = self.exact.apply(self._product, self.x)
         self._scale(self.b, source, 1 / self.units)
         self.reduced = source.like(parity=EVEN)
-        self._reduce()
+        # The right-hand sides of the preconditioned system.
+        hop, kappa, odd = self.exact.prepare, operator.kappa, self.b.like(parity=ODD)
+        hop(odd, self.x, ODD, SOLVED, self.b)(0.0)
+        hop(self.reduced, odd, EVEN, SOLVED, self.b)(kappa)
+        if not self.preconditioned.divided:
+            hop(self.reduced, odd, EVEN, WHOLE, self.reduced)(0.0)
 
     def reduced_operator(self, precision: str, reals: int | None = None) -> PreconditionedOperator:
         """Return the operator on the even sites; see `HoppingOperator.prepared`."""
@@ -719,14 +724,6 @@ class System:
     def _scale(self, to: SpinorField, origin: SpinorField, factor: NDArray[np.float64]) -> None:
         for parity in (EVEN, ODD):
             Combine(to, origin, parity=parity)(0, factor)
-
-    def _reduce(self) -> None:
-        """Compute the right-hand sides of the preconditioned system."""
-        hop, kappa, odd = self.exact.prepare, self.operator.kappa, self.b.like(parity=ODD)
-        hop(odd, self.x, ODD, SOLVED, self.b)(0.0)
-        hop(self.reduced, odd, EVEN, SOLVED, self.b)(kappa)
-        if not self.preconditioned.divided:
-            hop(self.reduced, odd, EVEN, WHOLE, self.reduced)(0.0)
 
     def complete(self, even: SpinorField) -> None:
         """Set `x` to the solution for `b`, given the solution on the even sites."""

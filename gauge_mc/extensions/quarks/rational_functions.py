@@ -471,7 +471,13 @@ def approximate(
         return _partial_fractions(power, lower, upper, poles)
     assert error is not None
     request = f"An error of {error:g} for x^{power:g} from {lower:g} to {upper:g}"
-    for number in range(_poles_for(power, lower / upper, error), MOST_POLES + 1):
+    # The error is nearly that of Zolotarev's function times sin(pi |p|); rather too few poles.
+    scale = BELOW * math.sin(math.pi * abs(power))
+    with localcontext(prec=DIGITS):
+        errors = (_zolotarev(n, Decimal(lower / upper)).error for n in range(1, MOST_POLES))
+        enough = (n for n, e in enumerate(errors, 1) if scale * float(e) <= error)
+        first = next(enough, MOST_POLES)
+    for number in range(first, MOST_POLES + 1):
         partial_fractions = _partial_fractions(power, lower, upper, number)
         if partial_fractions.error <= error:
             return partial_fractions
@@ -483,18 +489,6 @@ def approximate(
     raise UsageError(
         f"{request} needs more than {MOST_POLES} poles; choose a larger error or a smaller range."
     )
-
-
-def _poles_for(power: float, ratio: float, error: float) -> int:
-    """Return about how many poles reach an error, and rather too few than too many.
-
-    The error is nearly that of Zolotarev's function times sin(pi |p|).
-    """
-    scale = BELOW * math.sin(math.pi * abs(power))
-    with localcontext(prec=DIGITS):
-        errors = (_zolotarev(n, Decimal(ratio)).error for n in range(1, MOST_POLES))
-        enough = (n for n, e in enumerate(errors, 1) if scale * float(e) <= error)
-        return next(enough, MOST_POLES)
 
 
 @cache

@@ -471,7 +471,11 @@ class _KrylovSpace:
         """Restart until the wanted vectors have converged, and return them."""
         for _ in range(MOST_RESTARTS):
             if self._converged() or self.extend():
-                return self._modes(self._ritz()[1][:, : self._request.number])
+                self._rotate(self._ritz()[1][:, : self._request.number])
+                modes = self._w.like("double", count=self._request.number)
+                modes.copy(self._basis)
+                values, residuals = rayleigh_ritz(self._operator, modes)
+                return LowModes(values, residuals, modes, self.applications + 2 * modes.count)
             self._restart(*self._ritz())
         raise ConvergenceError(
             f"{self._request.number} low modes were not found within {MOST_RESTARTS} restarts; "
@@ -492,14 +496,6 @@ class _KrylovSpace:
         for n, column in enumerate(rotation.T):
             self._combinations[n](column, 0.0)
         self._basis.copy(self._other)
-
-    def _modes(self, vectors: NDArray[np.complex128]) -> LowModes:
-        """Return the eigenvectors of A in the space of some vectors, with their residuals."""
-        self._rotate(vectors)
-        modes = self._w.like("double", count=vectors.shape[1])
-        modes.copy(self._basis)
-        values, residuals = rayleigh_ritz(self._operator, modes)
-        return LowModes(values, residuals, modes, self.applications + 2 * modes.count)
 
 
 def rayleigh_ritz(

@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,16 +226,11 @@ class ModePath:
                 if out:
                     write_record(out, VECTOR, values.astype(">c16").tobytes())
             if out:
-                write_record(out, DIGEST, _digest(out).encode(), ends=True)
-
-
-def _digest(file: BinaryIO) -> str:
-    """Return the SHA-256 sum of a whole file, and go to its end."""
-    digest = hashlib.sha256()
-    file.seek(0)
-    while part := file.read(BLOCK):
-        digest.update(part)
-    return digest.hexdigest()
+                out.seek(0)
+                digest = hashlib.file_digest(
+                    cast(Any, out), "sha256"
+                ).hexdigest()  # goes to the end
+                write_record(out, DIGEST, digest.encode(), ends=True)
 
 
 def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:

@@ -526,9 +526,12 @@ class RepeatedSystem:
             if remaining[n]:
                 history.extrapolate()
                 self.residual(range(n, n + 1)).update()
+        number = self._b.replicas
+        # A solver of one lattice iterates on each alone.
+        groups = [range(n, n + 1) for n in range(number)] if self._kind else [range(number)]
         for inner in precisions_from(self._request.inner):
             parameters = replace(self._request, tolerance=tolerance, inner=inner)
-            for some in self._together:
+            for some in groups:
                 part = slice(some.start, some.stop)
                 if remaining[part].any():
                     solver = self._solver(some, parameters)
@@ -542,12 +545,6 @@ class RepeatedSystem:
             if progress.left(active & ~remaining)[n]:
                 history.add()
         return remaining
-
-    @property
-    def _together(self) -> list[range]:
-        """Replicas for whose solutions a solver iterates together."""
-        number = self._b.replicas
-        return [range(n, n + 1) for n in range(number)] if self._kind else [range(number)]
 
     def _solver(self, some: range, request: solvers.SolverParameters) -> solvers.Solver:
         """Return the solver for some replicas in a precision, with its memory."""

@@ -248,7 +248,13 @@ class StepsAhead:
         self, coefficients: ShiftCoefficients, targets: Norms, most: float, **rows: Any
     ) -> PastSteps:
         """Carry out steps until a vector has reached its target for the lowest shift."""
-        self.gradient.iterate = self._iterating(coefficients.lowest)
+        lowest = coefficients.lowest
+        if lowest not in self._recorded:
+            if len(self._recorded) >= MOST_PREPARED:
+                self._recorded.clear()
+            iterate = in_turn(partial(self._apply_shifted, lowest), *self._step)
+            self._recorded[lowest] = self.gradient.record(iterate)
+        self.gradient.iterate = self._recorded[lowest]
         shifts, row = slice(len(coefficients.shifts)), SHIFT_COEFFICIENTS.constant
         numbers = {
             "ZETA": coefficients.zeta,
@@ -272,15 +278,6 @@ class StepsAhead:
         coefficients.active = active[shifts] != 0
         coefficients.alpha, coefficients.beta = alpha[0], beta[0]
         return PastSteps(*past[: int(steps[0, 0])].swapaxes(0, 1))
-
-    def _iterating(self, lowest: float) -> Launch:
-        """Return a call that carries out a step for a lowest shift."""
-        if lowest not in self._recorded:
-            if len(self._recorded) >= MOST_PREPARED:
-                self._recorded.clear()
-            iterate = in_turn(partial(self._apply_shifted, lowest), *self._step)
-            self._recorded[lowest] = self.gradient.record(iterate)
-        return self._recorded[lowest]
 
 
 EXACT, LOWER = "double", "single"

@@ -24,6 +24,7 @@ from gauge_mc.extensions.quarks.operators import (
     check_kappa,
     hopping_parameters,
     operators_of,
+    parameters_by_owner,
 )
 from gauge_mc.extensions.quarks.solvers import (
     ITERATIONS,
@@ -76,8 +77,7 @@ class QuarkMasses(OptionItem):
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """Return the operator, its parameters, and the masses."""
-        kinds = operators_of(QUARK_MASS).items()
-        owners = ((f"the Dirac operator {name}", x.parameters) for name, x in kinds)
+        owners = parameters_by_owner("Dirac operator", operators_of(QUARK_MASS))
         return (OPERATOR, *merged(owners), MASS)
 
     @classmethod
