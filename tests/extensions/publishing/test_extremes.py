@@ -143,9 +143,9 @@ CASES = {
     PublishedList: ["record._rows"],
     PublishedKernels: ["record._rows"],
     KeptFit: ["publish.results_of"],
-    PaperCard: ["papers.read_paper"],
+    PaperCard: ["papers.__init__.read_paper"],
     KeptPaperResults: ["papers.reproduce._result"],
-    PaperComparison: ["papers.read_comparison", "papers"],
+    PaperComparison: ["papers.__init__.read_comparison", "papers.__init__"],
 }
 """The kinds of files, with the functions that call a parser for them."""
 

@@ -24,8 +24,9 @@ from gauge_mc.extensions.publishing.record import published_files
 from gauge_mc.inspection.verify import verify
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from tests.calls import call, call_apart, make_run
+from tests.calls import call, call_apart, forbid, make_run
 from tests.extensions.publishing.qcdml_layout import faults
+from tests.inspection.test_without_kernels import CONFIG, no_compiler
 
 pytestmark = pytest.mark.kernels
 
@@ -352,3 +353,29 @@ def test_parameters_and_state_of_a_publication_are_compared(run, tmp_path):
         (folder / "chain.json").write_text(json.dumps(changed))
         with pytest.raises(DamagedError, match=words):
             check_chain(folder)
+
+
+@pytest.mark.slow
+def test_a_run_is_published_where_no_kernel_can_be_compiled(run, tmp_path, monkeypatch):
+    publish(run, tmp_path / "with", authors=AUTHORS)
+    no_compiler(tmp_path, monkeypatch)
+    publish(run, tmp_path / "without", authors=AUTHORS)
+    one, other = (record.read_configurations(tmp_path / name) for name in ("with", "without"))
+    assert {n: row.links for n, row in one.items()} == {n: row.links for n, row in other.items()}
+    assert call("verify", tmp_path / "without")[1] == 0
+
+
+@pytest.mark.parametrize("name", [record.CRATE, "chain.json", CONFIG])
+def test_a_file_that_must_not_be_read_is_no_verdict(folder, monkeypatch, name):
+    forbid(monkeypatch, folder / name)
+    shown, code = call("verify", folder)
+    assert code == UNCHECKED
+    assert "Permission denied" in shown
+    assert "BAD" not in shown
+
+
+def test_a_damaged_description_is_a_verdict(folder):
+    (folder / record.CRATE).write_text("{")
+    shown, code = call("verify", folder)
+    assert shown.startswith(f"BAD   {folder / record.CRATE} is damaged")
+    assert code == 1
