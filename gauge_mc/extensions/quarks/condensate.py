@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import ensemble_keys
@@ -277,7 +276,7 @@ class Condensate(QuarkObservable):
 
 def _traces(
     source: NoiseSource, solved: Mapping[Quark, propagators.QuarkSolution], field: Field
-) -> dict[Quark, NDArray[np.float64]]:
+) -> dict[Quark, Array]:
     """Return estimates of the traces, as in the columns of the table, from parts of a source."""
     eta = SpinorField.empty(field, propagators.PRECISION, len(source.parts))
     source.fill(eta, field)

@@ -15,8 +15,8 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.devices.base import Buffer, Launch, Registers
 from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import REAL_BYTES, Choice, Kernel
@@ -38,7 +38,6 @@ FIFTH_DIRECTION = Kernel("fifth_direction")
 FIFTH = source_file("dirac/fifth.h")
 """The header that declares the structure ``Fifth``."""
 
-Array = NDArray[np.float64]
 
 UP, DOWN = 0, 1
 """Chirality of the upper and of the lower two components of a spinor."""

@@ -23,8 +23,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.devices.base import Launch, Registers, repeated, streamed
 from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -717,11 +717,11 @@ class System:
         return self.operator.reduced(self.with_adjoint, precision, reals)
 
     @property
-    def units(self) -> NDArray[np.float64]:
+    def units(self) -> Array:
         """The norms of the sources, or 1 for those that are 0. `b` is the source divided by it."""
         return np.where(self.norms > 0, self.norms, 1.0)
 
-    def _scale(self, to: SpinorField, origin: SpinorField, factor: NDArray[np.float64]) -> None:
+    def _scale(self, to: SpinorField, origin: SpinorField, factor: Array) -> None:
         for parity in (EVEN, ODD):
             Combine(to, origin, parity=parity)(0, factor)
 
@@ -734,7 +734,7 @@ class System:
         """Set `x` to a solution for the sources that is known already."""
         self._scale(self.x, solution, 1 / self.units)
 
-    def residual_norms(self) -> NDArray[np.float64]:
+    def residual_norms(self) -> Array:
         """Return the norms of b - M x on all sites."""
         self._apply()
         norms2 = np.zeros(self.x.count)
@@ -751,7 +751,7 @@ class System:
         return solution
 
 
-def norms_of(field: SpinorField) -> NDArray[np.float64]:
+def norms_of(field: SpinorField) -> Array:
     """Return the norms of the vectors of a field."""
     return np.asarray(np.sqrt(Multiply(field)().norm2))
 
@@ -784,7 +784,7 @@ class Deflation:
         If there are not as many eigenvalues as vectors, or one is not positive.
     """
 
-    values: NDArray[np.float64]
+    values: Array
     """The eigenvalues, of shape (number,)."""
     vectors: SpinorField
     """The orthonormal eigenvectors on the even sites, in double precision."""

@@ -43,6 +43,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.hopping import LinearOperator, Recur
 from gauge_mc.extensions.quarks.vectors import SpinorField
@@ -134,8 +135,6 @@ def _in_passes(
     return call
 
 
-GridValues = NDArray[np.float64]
-
 MOST_DEGREE = 1000
 """Largest degree that is looked for."""
 
@@ -173,10 +172,10 @@ class MinmaxPolynomial:
         return len(self.coefficients) - 1
 
     @cached_property
-    def _values(self) -> GridValues:
+    def _values(self) -> Array:
         return np.array(self.coefficients)
 
-    def __call__(self, y: NDArray[np.float64]) -> GridValues:
+    def __call__(self, y: Array) -> Array:
         """Return P(y)."""
         z = (2 * np.asarray(y, np.float64) - self.lower - 1) / (1 - self.lower)
         return np.asarray(np.polynomial.chebyshev.chebval(z, self._values))
@@ -266,7 +265,7 @@ def _best(lower: float, degree: int) -> MinmaxPolynomial:
     root, best, smallest = np.sqrt(_y(grid, lower)), np.zeros(degree + 1), math.inf
     for _ in range(MOST_EXCHANGES):
         c, level = _equal_errors(z, lower, degree)
-        errors: GridValues = 1 - root * np.asarray(np.polynomial.chebyshev.chebval(grid, c))
+        errors: Array = 1 - root * np.asarray(np.polynomial.chebyshev.chebval(grid, c))
         z, largest = _extrema(grid, errors, points)
         if largest < smallest:
             best, smallest = c, largest
@@ -275,11 +274,11 @@ def _best(lower: float, degree: int) -> MinmaxPolynomial:
     return MinmaxPolynomial(lower, tuple(best.tolist()), (1 + EQUAL) * smallest + ROUNDING)
 
 
-def _y(z: GridValues, lower: float) -> GridValues:
+def _y(z: Array, lower: float) -> Array:
     return (1 + lower) / 2 + (1 - lower) / 2 * z
 
 
-def _equal_errors(z: GridValues, lower: float, degree: int) -> tuple[GridValues, float]:
+def _equal_errors(z: Array, lower: float, degree: int) -> tuple[Array, float]:
     """Return coefficients with errors of equal sizes and changing signs at some points."""
     weighted = np.sqrt(_y(z, lower))[:, None] * np.polynomial.chebyshev.chebvander(z, degree)
     signs = (-1.0) ** np.arange(len(z))
@@ -287,7 +286,7 @@ def _equal_errors(z: GridValues, lower: float, degree: int) -> tuple[GridValues,
     return solution[:-1], float(solution[-1])
 
 
-def _extrema(grid: GridValues, errors: GridValues, points: int) -> tuple[GridValues, float]:
+def _extrema(grid: Array, errors: Array, points: int) -> tuple[Array, float]:
     """Return where the error has its extrema between changes of its sign, and the largest one.
 
     If there are more of them than points, those at the ends that are smaller are left out.
@@ -303,7 +302,7 @@ def _extrema(grid: GridValues, errors: GridValues, points: int) -> tuple[GridVal
     return _refined(grid, errors, np.array(best)), largest
 
 
-def _refined(grid: GridValues, errors: GridValues, places: NDArray[np.intp]) -> GridValues:
+def _refined(grid: Array, errors: Array, places: NDArray[np.intp]) -> Array:
     """Return the extrema of parabolas through three points, in the angle of z = cos(angle)."""
     inner = np.clip(places, 1, len(grid) - 2)
     left, middle, right = errors[inner - 1], errors[inner], errors[inner + 1]
@@ -397,12 +396,12 @@ class PartialFractions:
     """The function in more digits."""
     constant: float
     """The limit for large x."""
-    residues: NDArray[np.float64]
+    residues: Array
     """Numbers of shape (n,), positive if the power is negative, and negative if it is positive."""
-    shifts: NDArray[np.float64]
+    shifts: Array
     """Positive numbers of shape (n,), in ascending order."""
 
-    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, x: Array) -> Array:
         """Return R(x) in double precision."""
         terms = self.residues / (np.asarray(x, np.float64)[..., None] + self.shifts)
         return np.asarray(self.constant + terms.sum(axis=-1))

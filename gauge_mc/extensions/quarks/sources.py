@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import BOTH_PARITIES, work
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.quoting import number, shortened, square, whole_number
 from gauge_mc.registry import Registry
@@ -125,7 +124,7 @@ def label_of_place(place: Sequence[int]) -> str:
     return ";".join(map(str, place))
 
 
-def unit_vectors(vectors: SpinorField) -> NDArray[np.complex128]:
+def unit_vectors(vectors: SpinorField) -> Complex:
     """Return the values [vector, spin, colour] of a source of each spin and colour."""
     colours = vectors.field.group.colours
     return np.eye(SPINS * colours, dtype=np.complex128).reshape(-1, SPINS, colours)

@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.hopping import LinearOperator
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.rational_functions import ChebyshevSum
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine, Multiply, PairAlgebra
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis, Projection
 
@@ -39,8 +40,8 @@ def _libraries() -> ThreadpoolController:
 
 
 def eigenvectors(
-    matrix: NDArray[np.complex128] | NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
+    matrix: Complex | Array,
+) -> tuple[Array, Complex]:
     """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns.
 
     One thread computes them: OpenBLAS divides even matrices of 50 rows among all cores, which takes
@@ -143,9 +144,9 @@ def joined(vectors: SpinorField | None, new: SpinorField) -> SpinorField:
 class LowModes:
     """Approximate eigenvectors of a positive operator A with the smallest eigenvalues."""
 
-    values: NDArray[np.float64]
+    values: Array
     """Eigenvalues, ascending, of shape (number,)."""
-    residuals: NDArray[np.float64]
+    residuals: Array
     """The norms of A v - value v, of shape (number,)."""
     vectors: SpinorField
     """The orthonormal vectors v."""
@@ -402,7 +403,7 @@ class _KrylovSpace:
         small = errors <= np.maximum(goal * slopes / 10, least)
         return bool((small | self._known(values, errors)).all())
 
-    def _known(self, values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _known(self, values: Array, errors: Array) -> NDArray[np.bool_]:
         """Return which wanted eigenvalues are known well enough, given their residuals.
 
         The error of a Ritz value is at most the square of the residual, divided by the distance
@@ -418,7 +419,7 @@ class _KrylovSpace:
         near = np.minimum(ASYMPTOTIC * gaps, RESOLVED * (1 - values[: len(errors)]))
         return np.asarray((errors <= near) & (errors**2 <= enough * gaps))
 
-    def _orthogonalise(self) -> tuple[NDArray[np.complex128], float | None]:
+    def _orthogonalise(self) -> tuple[Complex, float | None]:
         """Make `_w` orthogonal to the basis, and return the products with it and its norm.
 
         The norm is None if it cannot be known from the norm before the last subtraction.
@@ -458,7 +459,7 @@ class _KrylovSpace:
         self._normalise()
         self._beta = 0.0
 
-    def _ritz(self) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
+    def _ritz(self) -> tuple[Array, Complex]:
         """Return the Ritz values, the largest first, and the vectors."""
         values, vectors = eigenvectors(self._matrix[: self._filled, : self._filled])
         return values[::-1], vectors[:, ::-1]
@@ -482,7 +483,7 @@ class _KrylovSpace:
             "look for more or fewer of them."
         )
 
-    def _restart(self, values: NDArray[np.float64], vectors: NDArray[np.complex128]) -> None:
+    def _restart(self, values: Array, vectors: Complex) -> None:
         count = self._filled = self._kept
         self._rotate(vectors[:, :count])
         self._matrix[:] = 0
@@ -491,16 +492,14 @@ class _KrylovSpace:
         self._normalise()
         self._beta = 0.0  # the matrix does not have the next vector yet
 
-    def _rotate(self, rotation: NDArray[np.complex128]) -> None:
+    def _rotate(self, rotation: Complex) -> None:
         """Replace the basis by combinations of it, one for each column of a matrix."""
         for n, column in enumerate(rotation.T):
             self._combinations[n](column, 0.0)
         self._basis.copy(self._other)
 
 
-def rayleigh_ritz(
-    operator: LinearOperator, vectors: SpinorField
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rayleigh_ritz(operator: LinearOperator, vectors: SpinorField) -> tuple[Array, Array]:
     """Rotate orthonormal vectors to the eigenvectors of a hermitian operator in their space."""
     count = vectors.count
     v = vectors.like(count=1)

@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.modes import LowModeRequest, LowModes, low_modes, random_vector
 from gauge_mc.extensions.quarks.modes.chirality import norm_bound
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts
 from gauge_mc.fields.field import Field
@@ -82,9 +82,7 @@ class KeptModes:
     vectors: SpinorField | None
     """The vectors; None if there are none."""
 
-    def residuals(
-        self, operator: hopping.LinearOperator, rounding: float
-    ) -> NDArray[np.float64] | None:
+    def residuals(self, operator: hopping.LinearOperator, rounding: float) -> Array | None:
         """Return the true residuals of the vectors, or None if they are not what was stored."""
         values, stored = (np.array(self.numbers[name]) for name in ("values", "residuals"))
         if self.vectors is None:
@@ -99,7 +97,7 @@ class KeptModes:
 
 def _residuals(
     operator: hopping.LinearOperator, vectors: SpinorField, values: Sequence[float]
-) -> NDArray[np.float64] | None:
+) -> Array | None:
     """Return the norms of A v - value v, or None if the vectors are not orthonormal."""
     v = vectors.like(count=1)
     image = v.like()
@@ -233,7 +231,7 @@ class ModePath:
                 write_record(out, DIGEST, digest.encode(), ends=True)
 
 
-def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:
+def _arrays(vectors: SpinorField | None) -> Iterator[Complex]:
     """Yield one vector after the other in every process."""
     if vectors:
         vector = vectors.like("double", count=1)

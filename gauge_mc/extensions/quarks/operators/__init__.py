@@ -24,7 +24,13 @@ from gauge_mc.extensions.quarks.diagonal import TERMS, Clover, DiagonalTerm, Twi
 from gauge_mc.extensions.quarks.dynamical.normal_systems import DiagonalDerivative, HoppingForce
 from gauge_mc.extensions.quarks.hopping import PreconditionedOperator
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab, in_units, storage_of
+from gauge_mc.extensions.quarks.vectors import (
+    Complex,
+    SpinorField,
+    StoredSlab,
+    in_units,
+    storage_of,
+)
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Boundary, Phases, reals_of
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option, check_declared, merged
@@ -266,7 +272,7 @@ class DiracOperator(QuarkOperator, hopping.HoppingOperator):
         dagger: bool = False,
         precision: str | None = None,
         reals: int | None = None,
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return M psi, or M^dagger psi.
 
         Parameters
@@ -302,7 +308,7 @@ class DiracOperator(QuarkOperator, hopping.HoppingOperator):
         tolerance: float = defaults.TOLERANCE,
         solver: str = defaults.SOLVER,
         **request: Any,
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return the solution x of M x = source.
 
         Parameters

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
@@ -34,7 +35,7 @@ from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
 from gauge_mc.extensions.quarks.spectroscopy import contractions
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField, in_turn, in_units
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField, in_turn, in_units
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, LINKS_ALONE, Phases
 from gauge_mc.fields.field import Field
@@ -415,7 +416,7 @@ class DomainWall(CoupledOperator):
         dagger: bool = False,
         precision: str | None = None,
         reals: int | None = None,
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return D5 psi, or D5^dagger psi.
 
         Parameters
@@ -450,7 +451,7 @@ class DomainWall(CoupledOperator):
         tolerance: float = defaults.TOLERANCE,
         solver: str = defaults.WALL_SOLVER,
         **request: Any,
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return the solution x of D5 x = source.
 
         Parameters
@@ -531,8 +532,8 @@ class EffectivePropagator:
 
     quark: contractions.Propagator
     midpoint: contractions.Propagator | None
-    axial: NDArray[np.float64] | None
-    vector: NDArray[np.float64] | None
+    axial: Array | None
+    vector: Array | None
     source: contractions.Propagator
     solver: str
     inner: str
@@ -716,7 +717,7 @@ def _join(
         )
 
 
-def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
+def contact_correlator(propagator: EffectivePropagator) -> Array:
     """Return Re <b, S b>, summed over spins, colours and space, of all 4 N columns.
 
     Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
@@ -728,7 +729,7 @@ def contact_correlator(propagator: EffectivePropagator) -> NDArray[np.float64]:
     return np.asarray(einsum("tijij->t", tensor).real)
 
 
-def midpoint_correlator(propagator: EffectivePropagator) -> NDArray[np.complex128]:
+def midpoint_correlator(propagator: EffectivePropagator) -> Complex:
     """Return the correlator of the pseudoscalar density J_5q at the midpoint with the pion's.
 
     Returns
@@ -750,7 +751,7 @@ def midpoint_correlator(propagator: EffectivePropagator) -> NDArray[np.complex12
     return _pseudoscalar(propagator.midpoint)
 
 
-def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
+def residual_mass(propagator: EffectivePropagator) -> Array:
     """Return m_res(t), the ratio of `midpoint_correlator` to the correlator of the pion.
 
     It becomes constant at times at which the pion dominates (hep-lat/0007038).
@@ -768,5 +769,5 @@ def residual_mass(propagator: EffectivePropagator) -> NDArray[np.float64]:
     return np.asarray(midpoint_correlator(propagator).real / _pseudoscalar(propagator.quark).real)
 
 
-def _pseudoscalar(quark: contractions.Propagator) -> NDArray[np.complex128]:
+def _pseudoscalar(quark: contractions.Propagator) -> Complex:
     return contractions.meson(contractions.spin_tensor(quark, quark), GAMMA_5, GAMMA_5)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import CSW
@@ -53,7 +54,7 @@ from gauge_mc.extensions.quarks.solvers.overlap import (
     solve_all,
 )
 from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
-from gauge_mc.extensions.quarks.vectors import SpinorField, in_turn, in_units, transport
+from gauge_mc.extensions.quarks.vectors import Complex, SpinorField, in_turn, in_units, transport
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
 from gauge_mc.fields.field import Field
@@ -189,15 +190,15 @@ class MasslessOperator(hopping.LinearOperator):
 class OverlapSpectrum:
     """The lowest eigenvalues of D(0), and its index."""
 
-    values: NDArray[np.float64]
+    values: Array
     """Sizes |lambda| of eigenvalues, ascending, of shape (number,): zeros, as many as there are
     modes that are 0 within the error, and then one for every pair of complex conjugates."""
-    chiralities: NDArray[np.int64]
+    chiralities: Integers
     """The chirality of a mode that is 0; 0 for pairs, of shape (number,)."""
     index: int
     """The number of modes of the chirality -1 that are 0, less that of the chirality 1, which has
     the sign of the topological charge of the flow."""
-    residuals: NDArray[np.float64]
+    residuals: Array
     """The norms of A v - |lambda|^2 / (4 rho^2) v, of shape (number,)."""
     applications: int
     """Number of sign functions."""
@@ -286,7 +287,7 @@ class Overlap:
 
     def apply(
         self, array: NDArray[np.complexfloating[Any, Any]], mass: float = 0.0, dagger: bool = False
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return D(m) psi, or D(m)^dagger psi.
 
         Parameters
@@ -531,7 +532,7 @@ class Overlap:
         mass: float,
         tolerance: float = defaults.TOLERANCE,
         iterations: int = ITERATIONS,
-    ) -> NDArray[np.complex128]:
+    ) -> Complex:
         """Return the solution x of D(m) x = source.
 
         Parameters

@@ -17,8 +17,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.extensions.quarks.hopping import Apply, InexactOperator, LinearOperator, norms_of
 from gauge_mc.extensions.quarks.modes import (
@@ -83,9 +83,9 @@ LACKING = 1e-6
 class KernelModes:
     """The eigenvectors of Q with the smallest eigenvalues, and bounds of all others."""
 
-    values: NDArray[np.float64]
+    values: Array
     """Eigenvalues of Q, with their signs, of shape (number,)."""
-    residuals: NDArray[np.float64]
+    residuals: Array
     """The norms of Q v - value v, of shape (number,)."""
     vectors: SpinorField | None
     """The orthonormal vectors v; None if there are none."""
@@ -93,7 +93,7 @@ class KernelModes:
     """A number below the sizes of all other eigenvalues."""
     norm: float
     """A number above the sizes of all eigenvalues."""
-    found: NDArray[np.float64]
+    found: Array
     """Sizes of all eigenvalues that were found, ascending."""
     gap: float
     """Size of the first eigenvalue that is left, divided by that of the last one that is used; 1 if
@@ -110,7 +110,7 @@ class KernelModes:
         return len(self.values)
 
     @cached_property
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> Array:
         """The distance d of each eigenvalue from those of other modes.
 
         These are the modes that are not projected, and the projected ones of the other sign.
@@ -232,7 +232,7 @@ def _used(
     )
 
 
-def chosen_number(sizes: NDArray[np.float64]) -> int:
+def chosen_number(sizes: Array) -> int:
     """Return how many modes are used, given the sizes of the eigenvalues of all that were found.
 
     At least half of them, up to the largest ratio of neighbours, and at least one less than all; 0
@@ -247,7 +247,7 @@ def chosen_number(sizes: NDArray[np.float64]) -> int:
 
 
 def _without_modes(
-    square: LinearOperator, probe: SpinorField, norm2: float, sizes: NDArray[np.float64]
+    square: LinearOperator, probe: SpinorField, norm2: float, sizes: Array
 ) -> KernelModes:
     """Return bounds of the spectrum alone."""
     minimum, residual = ritz_minimum(square, probe, None, EDGE_ACCURACY)

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.devices.base import Event, Launch, repeated, streamed
 from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.devices.source import constants, source_file
 from gauge_mc.domain.slab import work
 from gauge_mc.extensions.quarks.hopping import Apply, Deflation, LinearOperator
-from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab, algebra, in_turn
+from gauge_mc.extensions.quarks.vectors import Complex, SpinorField, StoredSlab, algebra, in_turn
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums
 from gauge_mc.updates.monomials import Mask
 
@@ -242,11 +243,11 @@ class DeviceIterations:
         is_long = seconds / count > count * LAUNCH_SECONDS
         return 1 if self._first.in_host_memory or is_long else AHEAD
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Array:
         """Return a row of the state after `run`."""
         return np.array(self.state[self._rows[name]])
 
-    def complex(self, name: str) -> NDArray[np.complex128]:
+    def complex(self, name: str) -> Complex:
         """Return complex numbers, which have two rows, after `run`."""
         n, numbers = self._rows[name], np.empty(self.state.shape[1], np.complex128)
         numbers.real, numbers.imag = self.state[n], self.state[n + 1]
@@ -304,12 +305,12 @@ class SlabState:
         """Return the address of a row of the state."""
         return self.state + self._rows[name] * self._vectors * SUM_BYTES
 
-    def begin(self, state: NDArray[np.float64]) -> None:
+    def begin(self, state: Array) -> None:
         """Write the state, which has not halted."""
         data = np.append(state.view(np.uint8), np.zeros(HALTS * HALT_BYTES, np.uint8))
         self.device.write(self._memory, 0, data)
 
-    def read(self, state: NDArray[np.float64]) -> NDArray[np.int32]:
+    def read(self, state: Array) -> NDArray[np.int32]:
         """Wait for all work, read the state, and return why the search has halted."""
         buffer = self.device.read(self._memory, 0, self._state_bytes + HALTS * HALT_BYTES)
         state[:] = buffer[: self._state_bytes].view(float).reshape(state.shape)
@@ -369,8 +370,8 @@ class SlabState:
         return kernel.prepared(repeated([arguments], 1))
 
 
-Norms = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Norms = Array
+Counts = Integers
 
 SLOWEST = 0.99
 

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.extensions.quarks import solvers
@@ -28,7 +27,13 @@ from gauge_mc.extensions.quarks.solvers.iterations import (
     ResidualWatch,
     runs_ahead,
 )
-from gauge_mc.extensions.quarks.vectors import SpinorField, algebra, in_turn, precisions_from
+from gauge_mc.extensions.quarks.vectors import (
+    Complex,
+    SpinorField,
+    algebra,
+    in_turn,
+    precisions_from,
+)
 from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of, in_kernels
 from gauge_mc.quoting import square
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
@@ -109,8 +114,6 @@ class ConjugateGradients(Solver):
         self._alpha = np.zeros_like(self._alpha)
 
 
-Scalars = NDArray[np.complex128]
-
 BICGSTAB_COEFFICIENTS = Kernel("bicgstab_coefficients")
 
 SHADOW, MINIMUM, TURN = map(BICGSTAB_COEFFICIENTS.constant, ("SHADOW", "MINIMUM", "TURN"))
@@ -148,7 +151,7 @@ class BiCGstab(Solver):
         self._step = algebra.Advance(self.r, self.t, self.x, self.p, self.shadow)
         self._direction = algebra.Combine(self.p, self.r, self.v)
         self._copy_shadow = algebra.Combine(self.shadow, self.r)
-        self.rho: Scalars = np.zeros(self.r.count, complex)
+        self.rho: Complex = np.zeros(self.r.count, complex)
         self._next_rho = self._alpha = self._omega = self.rho
 
     def begin(self) -> None:

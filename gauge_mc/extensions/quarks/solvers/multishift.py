@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.devices.base import Buffer, Launch, repeated
 from gauge_mc.devices.host import geometry_structure
 from gauge_mc.devices.kernels import Kernel
@@ -717,6 +718,6 @@ class ShiftedSystem:
         return self._searches[inner, number]
 
 
-def _positive(numbers: Any) -> NDArray[np.float64]:
+def _positive(numbers: Any) -> Array:
     """Return numbers, and 1 instead of those that are not positive."""
     return np.where(numbers > 0, numbers, 1.0)

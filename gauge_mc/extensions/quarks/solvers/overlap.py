@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.hopping import EVEN, ODD, LinearOperator, norms_of
 from gauge_mc.extensions.quarks.modes import LowModes
@@ -57,8 +57,8 @@ class FamilySolution:
     propagators: tuple[Propagator, ...]
     iterations: int
     updates: int
-    iterated: NDArray[np.float64]
-    residuals: NDArray[np.float64]
+    iterated: Array
+    residuals: Array
 
 
 class MassFamily(QuarkOperator):
@@ -152,13 +152,13 @@ class OverlapSolution:
 
     solutions: tuple[SpinorField, ...]
     """The vectors x for every mass, in the order of the masses."""
-    residuals: NDArray[np.float64]
+    residuals: Array
     """The true residuals, divided by the norms of b, of shape (masses, vectors)."""
     iterations: int
     """Number of iterations, which vectors that are solved for at once share."""
     updates: int
     """Number of corrections by the true residual for all masses together, shared likewise."""
-    iterated: NDArray[np.float64]
+    iterated: Array
     """The true residuals before corrections, of the shape of `residuals`."""
 
 

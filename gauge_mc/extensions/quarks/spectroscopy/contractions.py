@@ -15,12 +15,11 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField, basis
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField, basis
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
@@ -46,7 +45,7 @@ class Propagator:
     def from_numpy(
         cls,
         field: Field,
-        array: NDArray[np.complex128],
+        array: Complex,
         kappa: float,
         boundary: complex | Sequence[complex] = -1,
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
@@ -56,7 +55,7 @@ class Propagator:
         columns = SpinorField.from_numpy(field, columns_of(field, array), precision)
         return cls(columns, kappa, Boundary.of(boundary), place)
 
-    def to_numpy(self) -> NDArray[np.complex128]:
+    def to_numpy(self) -> Complex:
         """Return the elements of M^-1, in the order that `from_numpy` takes."""
         return elements_of(self.columns)
 
@@ -71,7 +70,7 @@ class Propagator:
         return 2 * self.kappa
 
 
-def columns_of(field: Field, array: NDArray[np.complex128]) -> NDArray[np.complex128]:
+def columns_of(field: Field, array: Complex) -> Complex:
     """Return columns [vector, t, z, y, x, spin, colour] of elements as `Propagator` has them."""
     colours = field.group.colours
     shape = (*field.lattice.extents[::-1], SPINS, colours, SPINS, colours)
@@ -84,7 +83,7 @@ def columns_of(field: Field, array: NDArray[np.complex128]) -> NDArray[np.comple
     return np.moveaxis(array, (6, 7), (0, 1)).reshape(-1, *shape[:6])
 
 
-def elements_of(columns: SpinorField) -> NDArray[np.complex128]:
+def elements_of(columns: SpinorField) -> Complex:
     """Return the elements [t, z, y, x, spin, colour, source spin, source colour] of vectors."""
     vectors = columns.to_numpy()
     split = vectors.reshape(SPINS, columns.field.group.colours, *vectors.shape[1:])
@@ -94,7 +93,6 @@ def elements_of(columns: SpinorField) -> NDArray[np.complex128]:
 QUARK_PAIRS = Kernel("quark_pairs")
 BARYONS = Kernel("baryons")
 
-Array = NDArray[np.complex128]
 
 Momentum = tuple[int, int, int]
 """Components in units of 2 pi over the extent."""
@@ -116,7 +114,7 @@ def _waves_on_devices(like: Propagator, momentum: Momentum) -> dict[Any, Buffer]
     return buffers
 
 
-def _waves(like: Propagator, momentum: Momentum) -> Array:
+def _waves(like: Propagator, momentum: Momentum) -> Complex:
     """Return exp(-i p (x - x0)) on the sites of a time slice, shape (Z, Y, X).
 
     Lattice and x0 are those of a propagator, and p is in units of 2 pi over the extents. On strict
@@ -141,7 +139,7 @@ def _sums(
     quarks: Mapping[str, Propagator],
     momentum: Momentum,
     launches: Sequence[Mapping[str, Any]],
-) -> Array:
+) -> Complex:
     """Return sums over the sites of every time slice, counted from the source."""
     first = next(iter(quarks.values()))
     waves = _waves_on_devices(first, momentum)
@@ -158,7 +156,7 @@ def _sums(
     return np.roll(totals, -first.place[3], axis=1)
 
 
-def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_REST) -> Array:
+def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_REST) -> Complex:
     """Return the sum over x and colours of exp(-i p (x - x0)) S1[i a, j b] conj(S2[k a, l b]).
 
     All mesons of these quarks follow from it; see `meson`.
@@ -175,7 +173,9 @@ def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_R
     return np.asarray(first.normalisation * second.normalisation * tensor)
 
 
-def meson(tensor: Array, sink: basis.Matrix, source: basis.Matrix, strict: bool = False) -> Array:
+def meson(
+    tensor: Complex, sink: basis.Matrix, source: basis.Matrix, strict: bool = False
+) -> Complex:
     """Return the correlator of q̄1 sink q2 at t with the adjoint of q̄1 source q2 at 0.
 
     It is -Tr [sink S2(x, 0) adjoint(source) S1(0, x)] with S1(0, x) = gamma_5 S1(x, 0)^dagger
@@ -187,9 +187,7 @@ def meson(tensor: Array, sink: basis.Matrix, source: basis.Matrix, strict: bool 
     return np.asarray(-einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
 
 
-def meson_correlators(
-    first: NDArray[np.complex128], second: NDArray[np.complex128] | None = None
-) -> dict[str, NDArray[np.complex128]]:
+def meson_correlators(first: Complex, second: Complex | None = None) -> dict[str, Complex]:
     """Return the correlators of mesons at rest from quark propagators, with NumPy.
 
     They are those of the observable, but without the factors 2 kappa, and t is that of the lattice.
@@ -217,7 +215,7 @@ def meson_correlators(
 
 def diquark(
     first: Propagator, second: Propagator, gamma: basis.Matrix, momentum: Momentum
-) -> Array:
+) -> Complex:
     """Return the correlator of q1^T C gamma q2, antisymmetric in two colours, for SU(2).
 
     M is the same for quarks and antiquarks up to a change of basis, if the boundary phases are real
@@ -235,13 +233,13 @@ def diquark(
     return _continued(correlator, (first, second))
 
 
-def nucleon(up: Propagator, down: Propagator, momentum: Momentum = AT_REST) -> Array:
+def nucleon(up: Propagator, down: Propagator, momentum: Momentum = AT_REST) -> Complex:
     """Return the correlator of epsilon_abc (u_a^T C gamma_5 d_b) u_c, for SU(3)."""
     gamma = basis.CONJUGATION @ basis.GAMMA_5
     return _three_quarks((up, down, up), gamma, gamma, momentum, ((0, 1, 2), (2, 1, 0)))
 
 
-def delta(quark: Propagator) -> Array:
+def delta(quark: Propagator) -> Complex:
     """Return the correlator of epsilon_abc (u_a^T C gamma_i u_b) u_c with spin 3/2, at rest.
 
     It is the sum over i and j of (delta_ij - gamma_i gamma_j / 3) C_ji, for SU(3).
@@ -260,7 +258,7 @@ def delta(quark: Propagator) -> Array:
     return _continued(scale * total, (quark, quark, quark))
 
 
-def of_parity(correlator: Array, parity: int, strict: bool = False) -> Array:
+def of_parity(correlator: Complex, parity: int, strict: bool = False) -> Complex:
     """Return parity Tr [(1 + parity gamma_t)/2 C(t)], whose average is positive at small t."""
     projector = parity * (np.eye(SPINS) + parity * basis.GAMMA[3]) / 2
     return np.asarray(basis.arithmetic_of(strict).einsum("kl,tlk->t", projector, correlator))
@@ -276,7 +274,7 @@ def _three_quarks(
     source: basis.Matrix,
     momentum: Momentum,
     orders: Sequence[tuple[int, ...]],
-) -> Array:
+) -> Complex:
     """Return a correlator, given the orders in which quarks of the source end at the sink."""
     end = basis.GAMMA[3] @ source.conj() @ basis.GAMMA[3]
     every = product(np.argwhere(end), SPIN_RANGE, orders)
@@ -302,7 +300,7 @@ def _ordered(spins: Spins, order: Sequence[int]) -> Spins:
     return first, second, third
 
 
-def _triple_tensor(quark: Propagator, sink: basis.Matrix) -> Array:
+def _triple_tensor(quark: Propagator, sink: basis.Matrix) -> Complex:
     """Return the sums for all spins of three equal quarks, given a symmetric matrix at the sink."""
     spins = [(i, j, k) for i, j, k in product(*3 * [SPIN_RANGE]) if i <= j]
     tensor = np.zeros((SPINS, SPINS, SPINS, _extent(quark), SPINS), np.complex128)
@@ -313,11 +311,11 @@ def _triple_tensor(quark: Propagator, sink: basis.Matrix) -> Array:
 
 
 def _contracted(
-    tensor: Array,
+    tensor: Complex,
     source: basis.Matrix,
     orders: Iterable[tuple[int, ...]],
     arithmetic: basis.Arithmetic,
-) -> Array:
+) -> Complex:
     """Contract the spins of the source, shape (T, 4, 4) with the elements [t, k, k']."""
     end = basis.GAMMA[3] @ source.conj() @ basis.GAMMA[3]
     total: Any = 0
@@ -332,7 +330,7 @@ def _baryon_sums(
     sink: basis.Matrix,
     momentum: Momentum,
     spins: Sequence[Spins],
-) -> Array:
+) -> Complex:
     """Return the sums of the kernel for some spins at the source, shape (spins, T, 4)."""
     names = ("first", "second", "third")
     parts = {"re": tuple(sink.real.ravel()), "im": tuple(sink.imag.ravel())}
@@ -344,7 +342,7 @@ def _baryon_sums(
     return _sums(BARYONS, values, dict(zip(names, quarks, strict=True)), momentum, launches)
 
 
-def _continued(correlator: Array, quarks: Sequence[Propagator]) -> Array:
+def _continued(correlator: Complex, quarks: Sequence[Propagator]) -> Complex:
     """Continue a correlator across the boundary in time, as if the source were at t = 0.
 
     The part that was beyond the last slice of the lattice is multiplied by the phases of the

@@ -10,7 +10,6 @@ from itertools import combinations_with_replacement, product
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc import observables
 from gauge_mc.analysis.table_series import series_of
@@ -52,6 +51,7 @@ from gauge_mc.extensions.quarks.spectroscopy.quarks import (
     quark_owners,
 )
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import COLUMNS as RESIDUAL_MASS_COLUMNS
+from gauge_mc.extensions.quarks.vectors import Complex
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5, SIXTEEN, adjoint
 from gauge_mc.extensions.quarks.vectors.transport import reals_of
 from gauge_mc.fields.field import Field
@@ -105,7 +105,7 @@ def pairs_of(quarks: Sequence[Quark]) -> list[Pair]:
     return list(combinations_with_replacement(quarks, 2))
 
 
-HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex128]]
+HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, Complex]
 """The quarks, the names of a hadron, its momentum, and the correlator at every time."""
 
 WARM_UP_TOLERANCE = 0.1

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -35,7 +34,7 @@ from gauge_mc.extensions.quarks.hopping import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution
 from gauge_mc.extensions.quarks.spectroscopy.contractions import columns_of, elements_of
-from gauge_mc.extensions.quarks.vectors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.vectors import SPINS, Complex, SpinorField
 from gauge_mc.extensions.quarks.vectors.basis import DEGRAND_ROSSI, change_of_basis
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
@@ -46,8 +45,6 @@ from gauge_mc.run.convert import OtherConversion, new_file
 from gauge_mc.signatures import checks_types
 from gauge_mc.storage import scidac
 from gauge_mc.storage.links import checksum_words, lattice_of
-
-Array = NDArray[np.complex128]
 
 TWELVE_SINK = "USQCD_DiracFermion_ScalarSource_TwelveSink"
 SCALAR_PAIRS = "USQCD_DiracFermion_ScalarSource_Sink_Pairs"
@@ -83,8 +80,8 @@ class StoredPropagator:
         What the file says about itself, such as ``kappa`` and ``gamma basis``.
     """
 
-    elements: Array
-    sources: Array | None = None
+    elements: Complex
+    sources: Complex | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -102,7 +99,7 @@ class StoredPropagator:
         """
         q = change_of_basis(self.basis, name)
 
-        def changed(array: Array) -> Array:
+        def changed(array: Complex) -> Complex:
             product = np.einsum("ij,...jakb,lk->...ialb", q, array, q.conj(), optimize=True)
             return np.asarray(product)
 
@@ -151,7 +148,7 @@ def read_propagator(path: str | Path, basis: str | None = DEGRAND_ROSSI) -> Stor
     return stored if basis in (None, stored.basis) else stored.in_basis(basis)
 
 
-def scalar_source(sources: Array) -> Array:
+def scalar_source(sources: Complex) -> Complex:
     """Return sources as a function of (T, Z, Y, X), if they are one times 1, or as they are."""
     function = np.ascontiguousarray(sources[..., 0, 0, 0, 0])
     columns = SPINS * sources.shape[-1]
@@ -200,7 +197,7 @@ def _write(out: BinaryIO, stored: StoredPropagator) -> None:
 
 
 def _write_field(
-    out: BinaryIO, values: Array, root: str, indices: Mapping[str, int], colours: int
+    out: BinaryIO, values: Complex, root: str, indices: Mapping[str, int], colours: int
 ) -> None:
     data = np.ascontiguousarray(values).astype(">c16").tobytes()
     size = 16 * int(np.prod(values.shape[4:]))
@@ -242,7 +239,7 @@ class _FieldRecords:
         user = scidac.fields_of(self.file, record, root)
         return root, user, scidac.fields_of(self.file, private, "scidacRecord")
 
-    def values(self, lattice: Lattice, private: Mapping[str, str], colours: int) -> Array:
+    def values(self, lattice: Lattice, private: Mapping[str, str], colours: int) -> Complex:
         """Return the numbers, as spinors (T, Z, Y, X, 4, N) or as (T, Z, Y, X).
 
         If the number of colours is 0, it follows from the number of bytes.
@@ -283,7 +280,7 @@ def _read(file: InputFile) -> StoredPropagator:
         raise file.refusal(
             f"it is of the type '{head.get('type', '')}', but the known ones are {', '.join(TYPES)}"
         )
-    fields: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
+    fields: dict[str, dict[tuple[int, int], Complex]] = {SOURCE: {}, SINK: {}}
     function, colours, last = None, 0, (0, 0)
     begins = [n for n, record in enumerate(records) if record.type == "scidac-private-record-xml"]
     for begin, end in pairwise([*begins, len(records)]):
@@ -323,8 +320,8 @@ def _which(file: InputFile, user: Mapping[str, str], last: tuple[int, int]) -> t
 
 
 def _assembled(
-    file: InputFile, columns: Mapping[tuple[int, int], Array], colours: int, lattice: Lattice
-) -> Array:
+    file: InputFile, columns: Mapping[tuple[int, int], Complex], colours: int, lattice: Lattice
+) -> Complex:
     indices = [*np.ndindex(SPINS, colours)]
     if not indices or set(columns) != set(indices):  # of no colours if there are no spinors
         raise file.refusal(

@@ -11,9 +11,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.diagonal import MU
@@ -27,7 +24,7 @@ from gauge_mc.extensions.quarks.spectroscopy.contractions import Propagator
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.propagator_files import STRICTLY, PropagatorPath
 from gauge_mc.extensions.quarks.spectroscopy.quarks import KAPPA, MUS, SOURCE, Quarks
-from gauge_mc.extensions.quarks.vectors import SpinorField
+from gauge_mc.extensions.quarks.vectors import Complex, SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import in_precision
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import Record
@@ -317,7 +314,7 @@ def _smeared(quarks: Quarks, field: Field) -> Field:
 @checks_types
 def propagator(
     field: Field, kappa: float, source: str = defaults.SOURCE, mu: float = 0.0, **options: Any
-) -> NDArray[np.complex128]:
+) -> Complex:
     """Return a quark propagator, the solution of the Dirac equation for all spins and colours.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.devices.base import BufferPart, Launch, repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Choice, Kernel
 from gauge_mc.devices.source import source_file, structure
@@ -20,6 +21,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quoting import counted
 from gauge_mc.registry import nearest
+
+Complex = NDArray[np.complex128]
+"""Complex numbers in double precision."""
 
 ELSEWHERE = source_file("dirac/elsewhere.h")
 """The header that declares the structure ``Elsewhere``."""
@@ -455,7 +459,7 @@ class SpinorField:
         for t in range(self.field.lattice.t):
             self.put_slice(t, values)
 
-    def slices(self) -> Iterator[NDArray[np.complex128]]:
+    def slices(self) -> Iterator[Complex]:
         """Return the vectors, one time slice at a time.
 
         Yields
@@ -466,7 +470,7 @@ class SpinorField:
         """
         return self.field.devices.gather_slices(self.field.lattice, self._get)
 
-    def to_numpy(self) -> NDArray[np.complex128]:
+    def to_numpy(self) -> Complex:
         """Return all vectors, in every process.
 
         Returns
@@ -495,7 +499,7 @@ class SpinorField:
         self._convert(READ_SPINORS, slab, t, address, block.nbytes)
         device.event().synchronize()
 
-    def _get(self, t: int) -> NDArray[np.complex128]:
+    def _get(self, t: int) -> Complex:
         slab, block = self._slab(t), np.zeros(self._slice_shape, np.complex128)
         device = slab.device
         if device.in_host_memory:
@@ -552,7 +556,7 @@ def checked_vectors(
 
 def in_units(
     field: Field, array: NDArray[np.complexfloating[Any, Any]], fifth: int | None = None
-) -> tuple[SpinorField, NDArray[np.float64]]:
+) -> tuple[SpinorField, Array]:
     """Return vectors in double precision, divided by units, and these.
 
     The units are powers of 2, so that nothing is rounded, and make squares of the numbers neither

@@ -10,13 +10,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_file, structure, zero
 from gauge_mc.domain.slab import BOTH_PARITIES, Layout, work
-from gauge_mc.extensions.quarks.vectors import SpinorField
+from gauge_mc.extensions.quarks.vectors import Complex, SpinorField
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 
 ADVANCE_DIRECTION = Kernel("advance_direction")
@@ -40,7 +40,7 @@ MOST_ROWS = 2**16 - 1
 """Largest z T times the number of vectors of a launch, since no grid of a GPU has more blocks along
 its third direction (CUDA C++ Programming Guide, table of compute capabilities)."""
 
-Factors = NDArray[np.complex128] | NDArray[np.float64] | complex
+Factors = Complex | Array | complex
 """A factor for every vector, or the same for all."""
 
 
@@ -48,9 +48,9 @@ Factors = NDArray[np.complex128] | NDArray[np.float64] | complex
 class Products:
     """Scalar products of every vector, summed in an order that depends on the lattice alone."""
 
-    mixed: NDArray[np.complex128]
+    mixed: Complex
     """<w, r>, the sum of w^* r, of shape (count,)."""
-    norm2: NDArray[np.float64]
+    norm2: Array
     """<r, r>, of shape (count,)."""
 
 
@@ -147,13 +147,13 @@ class _VectorGroup:
     direction have the same factor.
     """
 
-    def __init__(self, numbers: NDArray[np.int64], fifth: int) -> None:
+    def __init__(self, numbers: Integers, fifth: int) -> None:
         self.first, self._count = int(numbers[0]), len(numbers)
         step = int(numbers[1]) - self.first if self._count > 1 else 1
         self.numbers = slice(self.first, int(numbers[-1]) + 1, step)
         """The vectors among all of them; a slice is faster than their numbers."""
         self._owners = self.numbers if fifth == 1 else numbers // fifth
-        self._values: dict[str, list[NDArray[np.complex128]]] = {}
+        self._values: dict[str, list[Complex]] = {}
         self._launches: list[Launch] = []
         self.slab_sums: list[SlabSums] = []
 
@@ -207,12 +207,12 @@ class _VectorGroup:
         for launch in self._launches:
             launch()
 
-    def sums(self) -> list[NDArray[np.float64]]:
+    def sums(self) -> list[Array]:
         """Wait for the sums over time slices, of shape (vectors, slices, values), of every slab."""
         return [s.by_slice(1).reshape(self._count, -1, PRODUCTS) for s in self.slab_sums]
 
 
-def _equally_far_apart(field: SpinorField) -> list[NDArray[np.int64]]:
+def _equally_far_apart(field: SpinorField) -> list[Integers]:
     """Return the numbers of vectors that are equally far apart in memory, of all together.
 
     They are all vectors on one lattice, or those that have the same number on each of several ones.
@@ -418,9 +418,7 @@ class AdvanceShifts:
                 launch = slab.kernel(ADVANCE_SHIFTS, r.storage.choice).prepared(step)
                 self._launches.append((owner, step, launch))
 
-    def __call__(
-        self, a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]
-    ) -> None:
+    def __call__(self, a: Array, b: Array, c: Array) -> None:
         """Carry out the step for the first shifts, with factors of the shape (shifts, vectors).
 
         A vector whose factors are all 0 is left unchanged.

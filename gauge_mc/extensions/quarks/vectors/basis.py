@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arrays import Array
 from gauge_mc.devices.base import Launch
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.vectors import SpinorField, StoredSlab
+from gauge_mc.extensions.quarks.vectors import Complex, SpinorField, StoredSlab
 from gauge_mc.extensions.quarks.vectors.algebra import HEADER, Multiply
 from gauge_mc.options import Option
 from gauge_mc.quoting import number, quoted, unit_number
@@ -37,8 +38,6 @@ COMBINE_BASIS = Kernel("combine_basis")
 
 MOST_COMBINED = HEADER["MOST_COMBINED"]
 """Number of vectors of a basis that a launch can combine."""
-
-Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,7 +205,7 @@ def _divided(a: Any, b: Any) -> Complex:
     return _joined(real, (a.imag * b.real - a.real * b.imag) / norm2)
 
 
-def _joined(real: NDArray[np.float64], imaginary: NDArray[np.float64]) -> Complex:
+def _joined(real: Array, imaginary: Array) -> Complex:
     array = np.empty(np.shape(real), np.complex128)
     array.real, array.imag = real, imaginary
     return array
