@@ -26,11 +26,7 @@ from gauge_mc.extensions.quarks import hopping
 from gauge_mc.extensions.quarks.diagonal import finite
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.vectors import SpinorField, Storage, zeroth
-from gauge_mc.extensions.quarks.vectors.transport import (
-    ANTIPERIODIC,
-    Phases,
-    shares_of,
-)
+from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases, shares_of
 from gauge_mc.fields.field import Field
 
 FIFTH_DIRECTION = Kernel("fifth_direction")

@@ -39,9 +39,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def eigenvectors(
-    matrix: Complex | Array,
-) -> tuple[Array, Complex]:
+def eigenvectors(matrix: Complex | Array) -> tuple[Array, Complex]:
     """Return the eigenvalues of a hermitian matrix, ascending, and eigenvectors as columns.
 
     One thread computes them: OpenBLAS divides even matrices of 50 rows among all cores, which takes
