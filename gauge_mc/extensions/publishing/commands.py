@@ -114,7 +114,7 @@ class ListedCard:
     """A card of a paper in the list."""
 
     card: str = result_field("Name of the card.")
-    paper: str = result_field("Number at arXiv, or another address.")
+    paper: str = result_field("arXiv number, or another address.")
     title: str = result_field("What is compared.")
     where: str = result_field("Table or figure of the paper.")
     file: str = result_field("File that was written or read.")

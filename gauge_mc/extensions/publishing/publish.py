@@ -91,7 +91,7 @@ def publish(
     project : str
         Project or collaboration.
     license : str
-        Licence, an identifier of SPDX.
+        Licence, an SPDX identifier.
     whole : int
         Number of configurations to copy into the folder. They are the first, the last, and some in
         equal distances.

@@ -92,7 +92,7 @@ class Publisher:
             identifier = ""
         if not re.fullmatch(r"[A-Za-z0-9.+-]+", identifier) or identifier.startswith("LicenseRef"):
             raise UsageError(
-                f"The licence '{self.license}' is not an identifier of SPDX, such as {LICENSE}; "
+                f"The licence '{self.license}' is not an SPDX identifier, such as {LICENSE}; "
                 "see https://spdx.org/licenses."
             )
         object.__setattr__(self, "license", identifier)

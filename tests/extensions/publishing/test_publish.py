@@ -253,7 +253,7 @@ def test_what_is_refused(run, folder, tmp_path):
         (run, new, {"authors": []}, "name one with --author"),
         (run, new, {"authors": [", Jane"]}, "is not the name of an author"),
         (run, new, {"authors": ["Jane Doe"]}, "give it as 'Family, Given'"),
-        (run, new, {"license": "foo"}, "'foo' is not an identifier of SPDX"),
+        (run, new, {"license": "foo"}, "'foo' is not an SPDX identifier"),
         (run, new, {"whole": -1}, "choose a number of configurations"),
         (folder / "configs", new, {}, "There is no run in"),
     ):

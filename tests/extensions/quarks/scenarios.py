@@ -263,7 +263,7 @@ SCENARIOS = [
 
 
 ELSEWHERE = {
-    ", or name the times all the same, as in --t-min {} --t-max {}": (
+    ", or name the times anyway, as in --t-min {} --t-max {}": (
         "spectroscopy/test_masses.py carries it out"
     ),
     "The effective mass has no plateau up to t = {}, because excited states contribute or because "

@@ -164,7 +164,7 @@ class PaperCard:
     path: Path
     """The file."""
     paper: str
-    """Number at arXiv, or another address."""
+    """arXiv number, or another address."""
     title: str
     """The quantity that is compared, in words."""
     where: str
@@ -264,7 +264,7 @@ def _check(card: PaperCard) -> None:
     """Refuse entries that cannot be compared, and parameters with which no run could begin."""
     for entry in card.entries:
         if entry.ensemble not in card.ensembles:
-            raise ValueError(f"'{entry.name}' is of '{entry.ensemble}', an unknown ensemble")
+            raise ValueError(f"'{entry.name}' belongs to '{entry.ensemble}', an unknown ensemble")
         if bool(entry.average) == bool(entry.fit) or bool(entry.fit) != bool(entry.value):
             raise ValueError(f"'{entry.name}' needs either an average, or a fit with a value")
         if entry.against:
@@ -280,7 +280,7 @@ def _check(card: PaperCard) -> None:
         if entry.fit:
             FITS.check(entry.fit, "fit")
         if card.ensembles[entry.ensemble].scan and not (entry.fit and FITS[entry.fit].of_scans):
-            raise ValueError(f"'{entry.name}' is of a scan, and needs a fit of scans")
+            raise ValueError(f"'{entry.name}' belongs to a scan, and needs a fit of scans")
         if entry.average and entry.average not in (
             labels := _labels(card.ensembles[entry.ensemble])
         ):
@@ -464,7 +464,7 @@ class Comparison:
     """A paper compared with results of this program."""
 
     card: str = result_field("Name of the card.")
-    paper: str = result_field("Number at arXiv, or another address.")
+    paper: str = result_field("arXiv number, or another address.")
     title: str = result_field("What is compared.")
     where: str = result_field("Table or figure of the paper.")
     about: str = result_field("What differs from the paper, in sentences.")

@@ -337,7 +337,7 @@ def _kept(ensemble: papers.PaperEnsemble, folder: Path) -> papers.UsedEnsemble:
     fixed = {*mine, *theirs} - IGNORED
     if different := sorted(key for key in fixed if mine.get(key) != theirs.get(key)):
         raise UsageError(
-            f"The results in {folder} are of another ensemble than the card's {ensemble.name}: "
+            f"The results in {folder} are from another ensemble than the card's {ensemble.name}: "
             f"{', '.join(different)} differ."
         )
     return papers.UsedEnsemble(ensemble.name, f"results/{folder.name}", parameters.values(), True)
@@ -350,7 +350,7 @@ def _check_ensemble(result: Any, ensemble: papers.PaperEnsemble) -> None:
     for key, value in ensemble.parameters.values().items():
         if not (ensemble.scan and key in VARYING) and str(stated.get(key, value)) != str(value):
             raise UsageError(
-                f"The results in {ensemble.results} are of {key} = {stated[key]}, and the card's "
+                f"The results in {ensemble.results} are from {key} = {stated[key]}, and the card's "
                 f"{ensemble.name} has {value}."
             )
 

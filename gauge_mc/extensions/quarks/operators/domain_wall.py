@@ -321,7 +321,7 @@ class DomainWall(CoupledOperator):
             raise UsageError(f"The eigenvalues are '{optimal}'; give two numbers, or {MEASURED}.")
         if optimal == MEASURED and b != c:
             raise UsageError(
-                f"The eigenvalues of H are measured for b = c alone, but b is {b:g} and c is "
+                f"The eigenvalues of H are measured only for b = c, but b is {b:g} and c is "
                 f"{c:g}; give two numbers instead of {MEASURED}."
             )
         if optimal and not isinstance(optimal, str):

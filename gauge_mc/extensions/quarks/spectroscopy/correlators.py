@@ -524,7 +524,7 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     if last - first + 1 < LEAST_POINTS:
         end = first + LEAST_POINTS - 1
         positive = replace(ranges, t_max=end).last(effective.precision[0]) == end
-        names = f", or name the times all the same, as in --t-min {first} --t-max {end}"
+        names = f", or name the times anyway, as in --t-min {first} --t-max {end}"
         raise too_noisy(names * (positive and ranges.t_max is None))
     used = correlator.values[:, first : last + 1]
     if (np.ptp(used, axis=0) == 0).any():

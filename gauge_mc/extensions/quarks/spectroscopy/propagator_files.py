@@ -133,7 +133,7 @@ def read_propagator(path: str | Path, basis: str | None = DEGRAND_ROSSI) -> Stor
     path : path
         The file, in USQCD's format (SciDAC).
     basis : str or None
-        Basis of gamma matrices in which it is returned; a file that names none has that of DeGrand
+        Basis of gamma matrices in which it is returned; a file that states none has that of DeGrand
         and Rossi. None leaves it as it is.
 
     Raises
@@ -426,7 +426,7 @@ class PropagatorConversion(OtherConversion):
         Option(
             "from_basis",
             str,
-            "Basis of a propagator that names none.",
+            "Basis of a propagator whose file states none.",
             default="degrand-rossi",
             metavar="NAME",
         ),

@@ -394,7 +394,7 @@ class Quarks:
             )
         if self.massive and self.folder:
             raise UsageError(
-                f"{PROPAGATORS.flag} keeps propagators of quarks with a hopping parameter alone; "
+                f"{PROPAGATORS.flag} keeps only propagators of quarks with a hopping parameter; "
                 f"leave it out, or leave out {QUARK.flag}."
             )
         SOLVERS.check(self.solver, SOLVER.flag)
