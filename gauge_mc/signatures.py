@@ -92,10 +92,7 @@ def with_fields(
 ) -> Callable[[F], F]:
     """Return a decorator that lets the signature of a function list the fields of data classes."""
     return with_keywords(
-        lambda: [
-            *(k for kind in kinds for k in field_keywords(kind)),
-            *option_keywords(options()),
-        ]
+        lambda: [*(k for kind in kinds for k in field_keywords(kind)), *option_keywords(options())]
     )
 
 

@@ -362,11 +362,7 @@ class TableParts:
     @property
     def header(self) -> dict[str, str]:
         """Header of the table: name, normalisation, units and parameters of the observable."""
-        return {
-            "observable": self.name,
-            "normalisation": self.normalisation,
-            "units": self.units,
-        }
+        return {"observable": self.name, "normalisation": self.normalisation, "units": self.units}
 
     @classmethod
     def columns_of_tables(cls) -> Iterator[TableColumns]:

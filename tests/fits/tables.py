@@ -8,7 +8,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.quantities.continuum.fits import test_continuum
+from tests.quantities import test_continuum
 from tests.quantities.polyakov.fits import test_free_energy, test_screening
 from tests.quantities.potential.fits.test_anisotropy import synthetic as planar_loops
 from tests.quantities.thermodynamics.fits import (

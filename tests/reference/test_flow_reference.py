@@ -330,8 +330,7 @@ def test_clover_by_hand(m: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "sign"),
-    [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)],
+    ("first", "second", "sign"), [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)]
 )
 @pytest.mark.parametrize("group", GROUPS)
 def test_charge_of_constant_fields(

@@ -29,13 +29,7 @@ from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Estimate, estimate, wit
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit, FitResult
-from gauge_mc.fits.quoted import (
-    LEVEL,
-    QuotedNumber,
-    empty_table,
-    quoted_number,
-    tag_of_levels,
-)
+from gauge_mc.fits.quoted import LEVEL, QuotedNumber, empty_table, quoted_number, tag_of_levels
 from gauge_mc.options import Option
 from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.observables import SPACE, TIME, PlanarLoops

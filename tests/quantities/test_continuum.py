@@ -11,8 +11,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.continuum.fit import Extrapolation
-from gauge_mc.quantities.continuum.numbers import correlation, powers_of
+from gauge_mc.quantities.continuum import Extrapolation, correlation, powers_of
 from tests.analysis.synthetic_flow import HEADER, exact, synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import autoregressive
 
