@@ -8,7 +8,8 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.smearing.kinds import PROJECTIONS, Ape
+from gauge_mc.smearing import PROJECTIONS
+from gauge_mc.smearing.kinds import Ape
 from tests.conftest import open_by_name
 from tests.reference.fields import dagger, random_field
 from tests.reference.smearing import ape, ape_alpha, project_maximal, project_unitary

@@ -1,4 +1,4 @@
-"""The scales t0 and w0 of the gradient flow, and the lattice spacing.
+"""The scales t0 and w0 of the gradient flow, and the lattice spacing: fit and plot.
 
 t0 is the flow time at which t^2 <E> has a given value (M. Luescher, arXiv:1006.4518), and w0^2 is
 that at which t d/dt t^2 <E> has it (S. Borsanyi et al., arXiv:1203.4469). Both are determined from
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +23,15 @@ from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field, quoted_number
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures import pictures
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow import curves
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TARGET = 0.3
 """Default of the value that defines t0 and w0."""
@@ -381,3 +388,70 @@ def given_reference(name: str, options: Mapping[str, Any]) -> Reference | None:
     if not 0 <= error < math.inf:
         raise UsageError(f"{error_flag} is {error:g}; give 0 or a positive length in fm.")
     return Reference(value, error, f"given with {flag}")
+
+
+HEADROOM = 1.5
+"""Upper end of an axis, in units of the target or of the largest value at the end of the flow. It
+leaves room for the legend."""
+
+DASHES = ("-", "--", "-.")
+"""Line styles of the discretisations, which may lie on top of each other."""
+
+
+class FlowPlot(TablePlot):
+    """t^2 <E> and t d/dt t^2 <E> of one run against the flow time, with t0 and w0."""
+
+    name = "flow"
+    summary = "t²<E> and its derivative along the gradient flow, with t0 and w0"
+    fit: ClassVar[str] = "scale"
+    subject: ClassVar[str] = "The gradient flow"
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
+        """Show both curves with their errors, for every discretisation of E."""
+        choice = definition(options)
+        flow = curves.read_flow(table, options.get(SKIP.name, 0))
+        with suppress(GaugeError):  # without t0 the curves are shown alone
+            caution(*flow_scales(flow, **choice).cautions)
+        target, corrected = choice["target"], choice["corrected"]
+        ends = [[target], [target]]
+        dotted = {"color": pictures.GREY, "linestyle": ":"}
+        level = pictures.Guide(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
+        entry = pictures.KeyEntry(style=dotted, text=f"target {target:g}")
+        marks: list[list[pictures.Mark]] = [[level, entry], [level]]
+        for i, energy in enumerate(curves.ENERGIES):
+            curve = curves.FlowCurve.of(flow, energy, corrected)
+            fine = np.linspace(curve.t[0], curve.t[-1], 600)
+            style = {"color": pictures.COLOURS[i], "linestyle": DASHES[i]}
+            both = (curve.t0, curve.values(), "$t_0/a^2"), (curve.w0, curve.slopes(), "$w_0/a")
+            for order, (find, points, symbol) in enumerate(both):
+                line = fine**order * curve.mean(fine, order)
+                error = np.interp(fine, curve.t, [point.error for point in points])
+                marks[order].append(pictures.Stroke(fine, line, error, style=style))
+                ends[order].append(float(line[-1]))
+                text = f"{energy}: not reached"
+                with suppress(GaugeError):  # a flow that is too short
+                    scale = find(target)
+                    text = f"{energy}: {symbol}={pictures.minus(scale.estimate)}$"
+                    t = scale.map(lambda w: w**2, lambda w: 2 * w) if order else scale
+                    marks[order].append(pictures.Abscissa(t.estimate, target, 0.2, style=style))
+                marks[order].append(pictures.Stroke([], [], style={**style, "label": text}))
+
+        def add_legend(axes: Axes) -> None:
+            axes.legend(loc="upper left")
+
+        tops = [{"ylim": (0, HEADROOM * max(values))} for values in ends]
+        slope = r"$t\,\frac{\mathrm{d}}{\mathrm{d}t}\,t^2\langle E\rangle$"
+        lower = {"xlim": (0, flow.t[-1]), **tops[1]}
+        frames = [
+            pictures.Frame(marks[0], "", r"$t^2\langle E\rangle$", tops[0], add_legend),
+            pictures.Frame(marks[1], "$t/a^2$", slope, lower, add_legend),
+        ]
+        words = [f"{flow.kind.capitalize()} flow"] if flow.kind else []
+        title = ", ".join([*words, *["divided by tree-level artefacts"] * corrected])
+        layout = {"nrows": 2, "sharex": True}
+        return pictures.Picture(frames, 5.6, title, layout=layout, aligned=True)
+
+
+PLOTS.register(FlowPlot())

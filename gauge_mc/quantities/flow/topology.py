@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field
 from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures import curves as drawn
+from gauge_mc.plots.figures import pictures
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow import curves, scales
 from gauge_mc.quantities.potential.forms import HBAR_C
 from gauge_mc.results import documented, headings, result_field
@@ -417,3 +422,56 @@ def choice_of_charge(options: Mapping[str, Any]) -> dict[str, Any]:
         "t": options.get(TIME.name),
         "rounded": options.get(ROUND.name, False),
     }
+
+
+class TopologyPlot(TablePlot):
+    """The topological charge of one run along the Markov chain, and its distribution."""
+
+    name = "topology"
+    summary = "history and distribution of the topological charge"
+    fit: ClassVar[str] = "topology"
+    subject: ClassVar[str] = "The topological charge"
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (*CHOICE, SKIP)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
+        """Show the charge at one flow time, and a normal distribution of the measured <Q^2>."""
+        flow, choice = curves.read_flow(table, options.get(SKIP.name, 0)), choice_of_charge(options)
+        result, charges = topological_charge(flow, **choice), charges_at(flow, **choice).values
+        caution(*result.cautions)
+        # The bins are centred at multiples of their width, one for each sector.
+        width = 1 if result.rounded else 1 / result.alpha
+        beside = math.ceil(float(np.abs(charges).max()) / width)  # on each side of that around 0
+        edges = width * (np.arange(-beside - 1, beside + 1) + 0.5)
+        density, _ = np.histogram(charges, edges, density=True)
+        look = pictures.look(0)
+        style = drawn.series_line(look["color"]) | {"alpha": 0.9, "linewidth": 0.7}
+        draw = partial(drawn.draw_density, density=density, edges=edges, look=look)
+        bars: list[pictures.Mark] = [pictures.Sketch(draw)]
+        if (square := result.square.value) > 0:
+            words = r"normal distribution of this $\langle Q^2\rangle$"
+            fine = np.linspace(edges[0], edges[-1], 400)
+            bars.append(drawn.normal_distribution(fine, 0.0, square, words))
+        label = "$Q$ (rounded)" if result.rounded else "$Q$"
+        named = pictures.KeyEntry(style=style, text=_legend(result))
+        series = [drawn.ZERO, pictures.Stroke(flow.sweeps, charges, style=style), named]
+        frames = [
+            pictures.Frame(series, "update", label, finish=lambda axes: axes.margins(x=0.02)),
+            pictures.Frame(bars, "distribution", finish=drawn.finish_distribution),
+        ]
+        about = f"{result.charge} charge at t/a² = {result.t:.4g}"
+        layout = {"ncols": 2, "sharey": True, "width_ratios": (4, 1.2)}
+        return pictures.Picture(frames, 3.2, about, layout=layout)
+
+
+PLOTS.register(TopologyPlot())
+
+
+def _legend(result: TopologicalCharge) -> str:
+    """Return the moments and the autocorrelation time as text for a legend."""
+    moments = [rf"$\langle Q\rangle={pictures.minus(result.mean)}$"]
+    moments.append(rf"$\langle Q^2\rangle={pictures.minus(result.square)}$")
+    if tau := result.mean.format_tau(result.updates or 1):
+        unit = "updates" if result.updates else "configurations"
+        moments.append(rf"$\tau_\mathrm{{int}}(Q)={tau}$ {unit}")
+    return ",  ".join(moments)

@@ -114,23 +114,19 @@ class ScreeningResult(DataResult[ScreeningMasses]):
 
     def report(self) -> list[Any]:
         """Return tables of the correlators and of the masses."""
-        screening = self.found
-        title = (
-            "Confined phase: m/T = σ(T)/T²" if screening.phase == CONFINED else "Screening masses"
-        )
+        f = self.found
+        title = "Confined phase: m/T = σ(T)/T²" if f.phase == CONFINED else "Screening masses"
         return [
-            table_of(
-                "Correlators of planes of Polyakov loops", ScreeningPoint, screening.points, 3
-            ),
-            table_of(title, ScreeningMass, screening.masses, 3),
-            *screening.cautions,
+            table_of("Correlators of planes of Polyakov loops", ScreeningPoint, f.points, 3),
+            table_of(title, ScreeningMass, f.masses, 3),
+            *f.cautions,
         ]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the mass of each part of the loop, or the string tension."""
-        screening = self.found
-        name = "σ(T)/T²" if screening.phase == CONFINED else "m/T"
-        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in screening.masses]
+        f = self.found
+        name = "σ(T)/T²" if f.phase == CONFINED else "m/T"
+        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in f.masses]
 
 
 class ScreeningFit(Fit):
@@ -280,12 +276,12 @@ class ScreeningPlot(TablePlot):
 
         For errors see `TablePlot.picture`.
         """
-        screening = ScreeningFit().carry_out([table], **options).found
-        caution(*screening.cautions)
-        lattice = Lattice.parse(screening.ensemble["lattice"])
+        masses = ScreeningFit().carry_out([table], **options).found
+        caution(*masses.cautions)
+        lattice = Lattice.parse(masses.ensemble["lattice"])
         left, right = list[pictures.Mark](), list[pictures.Mark]()
-        for n, mass in enumerate(screening.masses):
-            points = [point for point in screening.points if point.part == mass.part]
+        for n, mass in enumerate(masses.masses):
+            points = [point for point in masses.points if point.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
         lower_ends = [np.subtract(x.y, x.error) for x in left if isinstance(x, pictures.Symbols)]

@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import ContentMatch
-from gauge_mc.fits.files import (
-    FitOfOtherTablesError,
-    match_of,
-    refuses,
-    tables_of_result,
-    tables_with_columns,
-)
+from gauge_mc.fits import files
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
@@ -175,11 +169,11 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     """
     path = result_of(run, name)
     result = read_result(path)
-    tables = [*tables_with_columns(run, TABLES[result.source])]
+    tables = [*files.tables_with_columns(run, TABLES[result.source])]
     if not tables:
         return result
-    match = match_of(tables_of_result(path), tables)
-    if refuses(match):
+    match = files.match_of(files.tables_of_result(path), tables)
+    if files.refuses(match):
         raise _of_other_tables(path, tables[0], match, ", so that it is not shown")
     if match is not ContentMatch.SAME:
         caution(str(_of_other_tables(path, tables[0], match)))
@@ -188,14 +182,14 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
 
 def _of_other_tables(
     path: Path, table: Path, match: ContentMatch | None, then: str = ""
-) -> FitOfOtherTablesError:
+) -> files.FitOfOtherTablesError:
     """Return the error for a result that a run has kept, but that is not of its table."""
     reason = {
         ContentMatch.GROWN: f"was made before the last rows of {table.name}",
         ContentMatch.OTHER: f"was made from another table than {table.name} is now",
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
-    return FitOfOtherTablesError(
+    return files.FitOfOtherTablesError(
         f"{path} {reason}{then}; make it again with "
         f"`{CommandLine('fit', 'potential', path.parent)}`."
     )
@@ -209,26 +203,26 @@ def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
 
 
 def _parted(
-    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], look: dict[str, Any]
+    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], symbol: dict[str, Any]
 ) -> Iterator[Symbols]:
     """Yield the points that were fitted, and the others, which are hollow."""
     r, fitted = result.distances, _in_window(result)
-    for some, face in ((fitted, look["color"]), (~fitted, "white")):
-        style = {**look, "markerfacecolor": face, "zorder": 3}
+    for some, face in ((fitted, symbol["color"]), (~fitted, "white")):
+        style = {**symbol, "markerfacecolor": face, "zorder": 3}
         yield Symbols(r[some], value[some], error[some], style=style)
 
 
 def _potential(
-    result: StaticPotential, fit: FormFit, look: dict[str, Any], label: str
+    result: StaticPotential, fit: FormFit, symbol: dict[str, Any], label: str
 ) -> Iterator[Mark]:
     """Yield the points, the fit with its band, and what the legend in the frame says of them."""
     error = np.array([point.error for point in result.points])
-    yield from _parted(result, result.continuum, error, look)
+    yield from _parted(result, result.continuum, error, symbol)
     first = 0.9 * result.points[0].distance
     for low, high, dashes in ((first, fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
         x = np.linspace(low, high, 200)
-        yield Stroke(x, *fit.curve(x), style={"color": look["color"], "linestyle": dashes})
-    yield Symbols([], [], [], style={**look, "linestyle": "-", "label": label})
+        yield Stroke(x, *fit.curve(x), style={"color": symbol["color"], "linestyle": dashes})
+    yield Symbols([], [], [], style={**symbol, "linestyle": "-", "label": label})
 
 
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
@@ -238,12 +232,12 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     return np.asarray((result.continuum - curve) / error)
 
 
-def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Stroke]:
+def _outside(result: StaticPotential, symbol: dict[str, Any], limit: float) -> Iterator[Stroke]:
     """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
     for point, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
-            style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
+            style = {**HOLLOW, "color": symbol["color"], "marker": "^" if side > 0 else "v"}
             yield Stroke([point.distance], [0.9 * side * limit], style=style)
 
 

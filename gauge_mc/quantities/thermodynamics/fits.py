@@ -1,4 +1,4 @@
-"""The equation of state by the integral method and by the flow, and field correlators."""
+"""The equation of state by the integral method and by the flow: fits and plots."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, choice_of, empty_table, quoted_field, table_of
+from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.pictures import GREY, Frame, Guide, Mark, Picture, Symbols, look
+from gauge_mc.plots.runs import ScanFigure, caution
 from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
 from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition
 from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.quantities.thermodynamics import integral
 from gauge_mc.quantities.thermodynamics.field_correlators import (
-    COLUMNS,
-    FIELD_COLUMNS,
-    THERMAL_COLUMNS,
-    FieldCorrelatorPoint,
     FlowedEnergies,
     FlowState,
-    LoopFieldCorrelators,
-    field_correlators,
     flow_state,
-    read_field_series,
 )
+from gauge_mc.quantities.thermodynamics.observables import THERMAL_COLUMNS, ThermalFlow
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
@@ -391,7 +389,7 @@ def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> Flow
     if not paths:
         return None
     skips = [last_skipped(path.parent, skip) for path in paths]
-    table = read_series(paths, COLUMNS, "the thermal flow", skips)
+    table = read_series(paths, ThermalFlow.columns, "the thermal flow", skips)
     plaquette, clover = weights_of(energy)
     parts = table.values
     electric, magnetic = (
@@ -402,53 +400,113 @@ def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> Flow
     return FlowedEnergies(table.index["t"], electric, magnetic, loop)
 
 
-class FieldCorrelatorsResult(DataResult[LoopFieldCorrelators]):
-    """Correlators of fields on the Polyakov loop of an ensemble."""
+CURVES = (
+    ("energy", r"$\varepsilon/T^4$", 1.0),
+    ("entropy", r"$3s/4T^3$", 0.75),
+    ("pressure", r"$3p/T^4$", 3.0),
+)
+"""Attribute, label and factor of the curves that have the same limit, that of the ideal gas."""
 
-    observable: ClassVar[str] = (
-        "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
+ZERO = Guide(0, style={"color": GREY, "linewidth": 0.5})
+"""The line at zero."""
+
+
+class ThermodynamicsPlot(ScanFigure):
+    """Trace anomaly, and energy density, entropy density and pressure with their ideal gas."""
+
+    name = "thermodynamics"
+    summary = "pressure, energy and entropy density against the temperature"
+    fit: ClassVar[str] = "thermodynamics"
+    options: ClassVar[tuple[Option, ...]] = ThermodynamicsFit.options
+
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show all against T/T_c, the temperature times a length, or the coupling."""
+        result = thermodynamics(scan, options)
+        caution(*result.cautions)
+        x, label = abscissae(result)
+        rest: list[Mark] = [
+            _curve(x, result, name, factor, number, text)
+            for number, (name, text, factor) in enumerate(CURVES)
+        ]
+        limits = {
+            "ideal gas": (result.ideal_pressure, "--"),
+            "ideal gas on the lattice": (result.ideal_pressure_on_lattice, ":"),
+        }
+        for text, (pressure, dashes) in limits.items():
+            if pressure:
+                style = {"color": GREY, "linewidth": 1, "linestyle": dashes}
+                rest.append(Guide(3 * pressure, style=style, text=text))
+        anomaly = _curve(x, result, "anomaly", 1.0, 3)
+        frames = [
+            Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
+            Frame([*rest, ZERO], label, r"$\varepsilon/T^4$, $3s/4T^3$, $3p/T^4$"),
+        ]
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
+        return Picture(frames, 3.4, title, columns=5)
+
+
+PLOTS.register(ThermodynamicsPlot())
+
+
+def abscissae(result: integral.ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
+    """Return the abscissae of the states and the label of their axis: T/T_c if it is known."""
+    for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {result.scale}")):
+        values = [getattr(state, name) for state in result.states]
+        if any(value is not None for value in values):
+            return np.array([np.nan if value is None else value for value in values]), label
+    return np.array([state.beta for state in result.states]), r"$\beta$"
+
+
+def _curve(
+    x: np.ndarray[Any, Any],
+    result: integral.ThermodynamicsResult,
+    name: str,
+    factor: float,
+    number: int,
+    text: str = "",
+) -> Symbols:
+    """Return one quantity times a factor, where it is known."""
+    values = [getattr(state, name) for state in result.states]
+    points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
+    return Symbols(
+        [a for a, _ in points],
+        [factor * b.value for _, b in points],
+        [factor * b.error for _, b in points],
+        style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
+        text=text if points else "",
     )
-    units: ClassVar[str] = (
-        "powers of the temperature; t, radius and tau in lattice units; bare fields"
-    )
-
-    def report(self) -> list[Any]:
-        """Return a table of the distances and flow times that are neither too small nor large."""
-        rows = [point for point in self.found.points if point.inside]
-        title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
-        table = table_of(title, FieldCorrelatorPoint, rows, 4)
-        return [*([table] if rows else []), *self.found.cautions]
-
-    def quoted(self) -> list[QuotedNumber]:
-        """Return the correlators at the largest distance and the longest flow time inside."""
-        rows = [point for point in self.found.points if point.inside]
-        if not rows:
-            return []
-        last = max(rows, key=lambda row: (row.tau, row.t))
-        where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
-        ends = "_ratio" if last.electric_ratio else ""
-        names = (f"electric{ends}", f"magnetic{ends}")
-        return [quoted_field(last, name, None, where) for name in names]
-
-    def unquoted(self) -> str:
-        """Return why there is no correlator; see `FitResult.unquoted`."""
-        return "no flow time has a ≤ √(8t) ≤ τ/3"
 
 
-class FieldCorrelatorsFit(Fit):
-    """Correlators of electric and magnetic fields in units of those of leading order."""
+class EnergyMomentumPlot(ScanFigure):
+    """s / T^3 and (e - 3 p) / T^4 from the gradient flow against t T^2, with the limits t -> 0."""
 
-    name: ClassVar[str] = "field-correlators"
-    summary: ClassVar[str] = "electric and magnetic correlators, for the diffusion of heavy quarks"
-    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (LoopFieldCorrelators, FieldCorrelatorPoint)
-    isotropic: ClassVar[bool] = True
-    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+    name = "energy-momentum"
+    summary = "entropy density and trace anomaly from the gradient flow, against its time"
+    fit: ClassVar[str] = "energy-momentum"
+    options: ClassVar[tuple[Option, ...]] = EnergyMomentumFit.options
 
-    def carry_out(self, tables: Sequence[Path], **options: Any) -> FieldCorrelatorsResult:
-        """Average the correlators of a table; see `Fit.carry_out`."""
-        series = read_field_series(tables, options.get(SKIP.name, 0))
-        return FieldCorrelatorsResult(field_correlators(series))
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show both at the flow times of the fit, with larger symbols for their limits."""
+        result = flow_thermodynamics(scan, options)
+        caution(*result.cautions)
+        extent, entropy, anomaly = int(result.lattice.split("x")[-1]), list[Mark](), list[Mark]()
+        for number, state in enumerate(result.states):
+            x, symbol = np.array(state.t) / extent**2, look(number)
+            small = {"color": symbol["color"], "marker": ".", "linewidth": 0.8}
+            large = {**symbol, "markersize": 5}
+            text = rf"$\beta={state.beta:.12g}$"
+            entropy += [Symbols.of(x, state.entropy_at, small)]
+            entropy += [Symbols.of([0], [state.entropy], large, text)]
+            anomaly += [Symbols.of(x, state.anomaly_at, small)]
+            anomaly += [Symbols.of([0], [state.anomaly], large)]
+        dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
+        entropy.append(Guide(4 * result.ideal_pressure, style=dashed, text="ideal gas"))
+        frames = [
+            Frame(entropy, r"$t\,T^2$", "$s/T^3$"),
+            Frame(anomaly, r"$t\,T^2$", r"$(\varepsilon-3p)/T^4$"),
+        ]
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
+        return Picture(frames, 3.4, title, columns=4)
 
 
-FITS.register(FieldCorrelatorsFit())
+PLOTS.register(EnergyMomentumPlot())

@@ -13,11 +13,11 @@ from gauge_mc.fits.files import read_fit
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     S_1,
     S_2,
-    THERMAL_COLUMNS,
     alphas,
     first_coefficient,
     running_coupling,
 )
+from gauge_mc.quantities.thermodynamics.observables import THERMAL_COLUMNS
 from tests.quantities.shown import shown
 from tests.quantities.thermodynamics.fits.test_thermodynamics import write_plaquettes
 

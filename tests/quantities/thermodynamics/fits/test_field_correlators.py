@@ -8,7 +8,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.files import read_fit
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.thermodynamics.field_correlators import FIELD_COLUMNS, on_lattice
+from gauge_mc.quantities.thermodynamics.field_correlators import on_lattice
+from gauge_mc.quantities.thermodynamics.observables import FIELD_COLUMNS
 from tests.quantities.shown import shown
 
 EXTENT, TIMES, LOOP = 12, (0.0, 0.2, 0.4), 0.3
