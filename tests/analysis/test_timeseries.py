@@ -23,7 +23,7 @@ from gauge_mc.analysis.timeseries import (
 )
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
-from tests.quantities.transition.analysis.synthetic import correlated
+from tests.quantities.transition.synthetic import correlated
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])

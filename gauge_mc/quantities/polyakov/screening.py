@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -346,7 +346,15 @@ def screening(
             f"from r = {firsts[0]} to {last}; choose a wider range, or a longer lattice."
         )
     search = _ScreenedFit(series, firsts, last)
-    real = _deconfined(search, phase)
+    real = None
+    if phase != CONFINED:
+        # Without a constant the fit of its form need not converge.
+        with nullcontext() if phase == DECONFINED else suppress(GaugeError):
+            real = search.of(REAL, series.real, constant=True)
+    if real and phase != DECONFINED:
+        constant = real.mass.constant
+        above = constant is not None and constant.value > SIGNIFICANT * constant.error
+        real = real if above else None
     if real is None:
         parts = [search.of(BOTH, series.real + series.imaginary, constant=False)]
     else:
@@ -442,18 +450,3 @@ class _ScreenedFit:
                 mass = average if average.value > SIGNIFICANT / 2 * average.error else None
             points.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
         return points
-
-
-def _deconfined(search: _ScreenedFit, phase: str | None) -> _ScreenedPart | None:
-    """Return the real part's mass, or nothing if the phase is the confined one."""
-    if phase == CONFINED:
-        return None
-    try:
-        part = search.of(REAL, search.series.real, constant=True)
-    except GaugeError:  # without a constant the fit of its form need not converge
-        if phase == DECONFINED:
-            raise
-        return None
-    constant = part.mass.constant
-    above = constant is not None and constant.value > SIGNIFICANT * constant.error
-    return part if above or phase == DECONFINED else None

@@ -5,9 +5,9 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import GaugeError
-from tests.quantities.thermodynamics.fits.test_thermodynamics import COLD, HOT, write_plaquettes
-from tests.quantities.transition.analysis.synthetic import LATTICES, two_phase_chain
-from tests.quantities.transition.fits.test_transition import write_run
+from tests.quantities.thermodynamics.test_thermodynamics import COLD, HOT, write_plaquettes
+from tests.quantities.transition.synthetic import LATTICES, two_phase_chain
+from tests.quantities.transition.test_transition import write_run
 
 
 def test_they_have_no_common_pressure(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError
 from gauge_mc.plots.drawing import find_plot
-from tests.quantities.trajectories.fits.test_hmc import printed, write_trajectories
+from tests.quantities.test_hmc import printed, write_trajectories
 
 QUARKS = {"quarks1_ratio1": (0.2, 170), "quarks1_det": (0.4, 0), "quarks1": (0.5, 90)}
 """Forces and iterations of the terms of the action of some quarks with a clover term."""

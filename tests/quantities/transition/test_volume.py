@@ -22,7 +22,7 @@ from gauge_mc.quantities.transition.reweighting import (
     root_of,
     two_peaks,
 )
-from tests.quantities.transition.analysis.synthetic import (
+from tests.quantities.transition.synthetic import (
     CENTRE,
     COLOURS,
     JUMP,
