@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +90,15 @@ class TrajectoryTable:
     def terms(self) -> list[str]:
         """Names of the terms of the action of quarks."""
         return [name.removeprefix(f"{FORCE}_") for name in self.columns if _is_of_term(name)]
+
+    def forces(self, term: ActionTerm, ending: str = "") -> TermForces:
+        """Return the forces of a term, whose columns have an ending."""
+        columns, valid = self.columns, ~self.failed
+        force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][valid] ** 2)))
+        step = float(self.ensemble.get("length", "nan")) / max(term.forces - 1, 1)
+        counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
+        largest = float(columns[f"{LARGEST_FORCE}{ending}"][valid].max())
+        return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
 
 
 class ActionTerm(NamedTuple):
@@ -202,9 +211,8 @@ def trajectory_averages(
     accepted, weight, action = map(every.estimate, (c["accepted"], weights, c["action"]))
     change = every.where(valid).estimate(c["delta_h"][valid])
     slowest = max((accepted, change, weight, action), key=lambda x: x.tau_int)
-    length = float(table.ensemble.get("length", "nan"))
-    terms = [_forces(c, valid, quark, length, f"_{quark.name}") for quark in quarks]
-    forces = _forces(c, valid, gauge, length)
+    terms = [table.forces(quark, f"_{quark.name}") for quark in quarks]
+    forces = table.forces(gauge)
     iterations = sum(term.iterations for term in terms)
     return Trajectories(
         accepted,
@@ -236,21 +244,6 @@ UNTHERMALISED = (
     "steps are too large; leave more out with --skip, or give more --steps."
 )
 """Caution that the energies are not distributed as they must be."""
-
-
-def _forces(
-    columns: Mapping[str, NDArray[np.float64]],
-    valid: NDArray[np.bool_],
-    term: ActionTerm,
-    length: float,
-    ending: str = "",
-) -> TermForces:
-    """Return the forces of a term, whose columns have an ending."""
-    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][valid] ** 2)))
-    step = length / max(term.forces - 1, 1)
-    counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
-    largest = float(columns[f"{LARGEST_FORCE}{ending}"][valid].max())
-    return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
 
 
 def unequal_levels(terms: Sequence[TermForces]) -> str:
@@ -430,11 +423,20 @@ class HmcPlot(TablePlot):
             words = r"normal distribution of variance $2\,\langle\Delta H\rangle$"
             fine = np.linspace(change.min(), change.max(), 200)
             beside.append(curves.normal_distribution(fine, mean.value, 2 * mean.value, words))
+
+        def finish_series(axes: Axes) -> None:
+            axes.margins(x=0.02)
+            curves.integer_ticks(axes)  # in all frames of time series
+
+        def finish_distribution(axes: Axes) -> None:
+            axes.tick_params(labelleft=False)  # the labels are those of the time series
+            curves.finish_distribution(axes)
+
         lower = _lower_frames(read) if read.terms else []
         rows = 1 + len(lower) // 2
         frames = [
-            pictures.Frame(series, "", r"$\Delta H$", finish=_finish_series),
-            pictures.Frame(beside, "distribution", finish=_finish_distribution),
+            pictures.Frame(series, "", r"$\Delta H$", finish=finish_series),
+            pictures.Frame(beside, "distribution", finish=finish_distribution),
             *lower,
         ]
         frames[-2] = replace(frames[-2], x="update")
@@ -444,18 +446,6 @@ class HmcPlot(TablePlot):
 
 
 PLOTS.register(HmcPlot())
-
-
-def _finish_series(axes: Axes) -> None:
-    """Put the ticks of updates at integers, in all frames of time series."""
-    axes.margins(x=0.02)
-    curves.integer_ticks(axes)
-
-
-def _finish_distribution(axes: Axes) -> None:
-    """Leave the labels of the energies to the time series."""
-    axes.tick_params(labelleft=False)
-    curves.finish_distribution(axes)
 
 
 def _lower_frames(table: TrajectoryTable) -> list[pictures.Frame]:

@@ -1,7 +1,5 @@
 """The reference of the gradient flow against definitions, exact solutions and continuum fields."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy import linalg
@@ -175,16 +173,6 @@ def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
 
 
-@pytest.mark.slow
-def test_transverse_waves_decay_with_exp_of_t_phat_squared() -> None:
-    extents, t, size = (4, 6, 2, 8), 0.5, 1e-4
-    amplitude = np.array([0.0, 0.0, 1.0, 0.0])
-    u, p = plane_wave(extents, "su2", (1, 1, 0, 1), amplitude, size)
-    v = flow.flow(u, t, 25, "wilson")
-    damped = amplitude * np.exp(-t * np.sum(4 * np.sin(p / 2) ** 2))
-    assert abs(v - plane_wave(extents, "su2", (1, 1, 0, 1), damped, size)[0]).max() < 1e-4 * size
-
-
 def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
     """Decay rates of transverse waves are p^2 + O(a^2), or O(a^4) for Zeuthen.
 
@@ -205,37 +193,6 @@ def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
 
 
 # Integration
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("group", GROUPS)
-def test_flow_is_covariant_and_observables_are_invariant(
-    group: str, kind: str, rng: np.random.Generator
-) -> None:
-    extents = (2, 4, 2, 4)
-    u = rough_field(extents, group, 0.5, rng)
-    g = fields.random_su(u.shape[-1], extents[::-1], rng)
-    v = fields.gauge_transform(u, g)
-    flowed = flow.rk3_step(u, 0.05, kind)
-    also = flow.rk3_step(v, 0.05, kind)
-    assert np.allclose(also, fields.gauge_transform(flowed, g), atol=1e-12)
-    for density in (flow.energy_plaquette, flow.energy_clover, flow.charge):
-        assert np.allclose(density(v), density(u), atol=1e-12)
-    assert flow.largest_plaquette_action(v) == pytest.approx(flow.largest_plaquette_action(u))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_flow_stays_in_the_group_and_lowers_the_action(kind: str, rng: np.random.Generator) -> None:
-    u = fields.random_field((2, 4, 2, 4), "su3", rng)
-    history = [float(flow.action_density(u, flow.C1[kind]).sum())]
-    for _ in range(5):
-        u = flow.rk3_step(u, 0.02, kind)
-        history.append(float(flow.action_density(u, flow.C1[kind]).sum()))
-    assert all(later < earlier for earlier, later in pairwise(history))
-    assert np.allclose(u @ dagger(u), np.eye(3), atol=1e-13)
-    assert np.allclose(np.linalg.det(u), 1, atol=1e-13)
 
 
 def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator) -> None:

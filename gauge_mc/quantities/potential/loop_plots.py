@@ -23,12 +23,12 @@ from gauge_mc.plots.runs import caution, labels_of, one_run
 from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.fit import LEVELS, PotentialFit, states_of
 from gauge_mc.quantities.potential.plots import read_potential
-from gauge_mc.quantities.potential.static_potential import PotentialPoint, StaticPotential
+from gauge_mc.quantities.potential.static_potential import StaticPotential
 from gauge_mc.registry import in_words
 from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 DIRECTIONS = in_words([*map(bracketed, PATHS)], "or")
 """The directions of loops in words."""
@@ -76,7 +76,15 @@ class WilsonLoopsPlot(Plot):
         every = loop_tables.smearing_levels(loops)
         tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
         title = f"{labels_of([run])[0]}, path {bracketed(path)}, {_in_words(levels)}"
-        potential = _potential_of(run, tag)
+        fit, potential = Path(PotentialFit().file), None
+        name = f"{fit.stem}{tag}{fit.suffix}"
+        if (run / name).exists():
+            try:
+                potential = read_potential(run, name)
+            except FitOfOtherTablesError as error:
+                if wants_exact():
+                    raise
+                caution(str(error))
         if potential and potential.levels != levels:
             potential = None
         plot_effective_potential(ground, file, potential, title, next(iter(excited), None))
@@ -84,21 +92,6 @@ class WilsonLoopsPlot(Plot):
 
 
 PLOTS.register(WilsonLoopsPlot())
-
-
-def _potential_of(run: Path, tag: str) -> StaticPotential | None:
-    """Return the result of the fit whose file has a tag, if there is one of this table."""
-    file = Path(PotentialFit().file)
-    name = f"{file.stem}{tag}{file.suffix}"
-    if not (run / name).exists():
-        return None
-    try:
-        return read_potential(run, name)
-    except FitOfOtherTablesError as error:
-        if wants_exact():
-            raise
-        caution(str(error))
-        return None
 
 
 def _in_words(levels: Sequence[int]) -> str:
@@ -143,7 +136,10 @@ def plot_effective_potential(
             points_of[i] = plateaus.get(int(grid.r[i]))
             if point := points_of[i]:
                 level = point.potential.value
-                _draw_plateau(axes, point, shades[i])
+                ends, error = (point.t_min - 0.3, point.t_max + 0.3), point.error
+                axes.plot(ends, (level, level), color=shades[i], linewidth=0.8)
+                band = {"color": shades[i], "alpha": 0.3, "linewidth": 0}
+                axes.fill_between(ends, level - error, level + error, **band)
             levels.append(level)
         low, high = axes.get_ylim()
         for i, level in zip(shown, _spread(levels, GAP * (high - low)), strict=True):
@@ -153,38 +149,31 @@ def plot_effective_potential(
         heading = "$R/a$: $a\\,V(R)$" if any(points_of.values()) else "$R/a$"
         axes.annotate(heading, (1.015, 1.01), xycoords="axes fraction")
         if excited:
-            _draw_excited(axes, excited, shown, shades)
+            above = loop_tables.effective_potential_grid(excited)
+            heights = np.where(above.error < LARGEST_ERROR, above.value, np.nan)
+            for i in shown:
+                style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
+                style |= {"markerfacecolor": "white", "alpha": 0.6}
+                t = above.t + SHIFTS[i % len(SHIFTS)]
+                axes.errorbar(t, heights[i], above.error[i], **style)
         axes.set_xlim(0.5, grid.t[-1] + 0.5)
         axes.locator_params(axis="x", integer=True)
         axes.tick_params(which="minor", bottom=False, top=False)
         axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
-        axes.set_ylabel(_definition(energies.step))
+        d = "" if energies.step == 1 else energies.step
+        axes.set_ylabel(rf"$a\,V(R,t)=\ln[W(R,t)/W(R,t+{d}a)]{f'/{d}' if d else ''}$")
         bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
-        key = _key_of_bands() if bands else []
+        key: list[tuple[Any, str]] = []
+        line = load("matplotlib.lines").Line2D
+        if bands:
+            patch = load("matplotlib.patches").Patch(color=GREY, alpha=0.3, linewidth=0)
+            handles = patch, line([], [], color=GREY, linewidth=0.8)
+            key.append((handles, "$a\\,V(R)$ of the fits, with its total error"))
         if excited:
             style = {"color": GREY, "marker": MARKERS[0], "linestyle": "none"}
-            handle = load("matplotlib.lines").Line2D([], [], **style, markerfacecolor="white")
+            handle = line([], [], **style, markerfacecolor="white")
             key.append((handle, "hollow: first excited energy"))
         add_heading(figure, axes, key, title)
-
-
-def _definition(step: int) -> str:
-    """Return the definition of V(R, t) for loops with a distance of t, as the label of an axis."""
-    if step == 1:
-        return r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$"
-    return rf"$a\,V(R,t)=\ln[W(R,t)/W(R,t+{step}a)]/{step}$"
-
-
-def _draw_excited(
-    axes: Axes, energies: EffectiveEnergies, shown: Sequence[int], shades: NDArray[np.float64]
-) -> None:
-    """Draw the first excited energies with hollow symbols."""
-    grid = loop_tables.effective_potential_grid(energies)
-    values = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
-    for i in shown:
-        t = grid.t + SHIFTS[i % len(SHIFTS)]
-        style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)], "markerfacecolor": "white"}
-        axes.errorbar(t, values[i], grid.error[i], **style, alpha=0.6)
 
 
 def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
@@ -196,18 +185,3 @@ def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
     result = np.empty(len(levels))
     result[order] = (from_below + from_above) / 2 + steps
     return result
-
-
-def _key_of_bands() -> list[tuple[Any, str]]:
-    """Return the handle and the label of a legend that says what the bands are."""
-    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
-    band = (patch(color=GREY, alpha=0.3, linewidth=0), line([], [], color=GREY, linewidth=0.8))
-    return [(band, "$a\\,V(R)$ of the fits, with its total error")]
-
-
-def _draw_plateau(axes: Axes, point: PotentialPoint, colour: Any) -> None:
-    """Draw V(R) with its total error over the times that were fitted."""
-    ends = (point.t_min - 0.3, point.t_max + 0.3)
-    value, error = point.potential.value, point.error
-    axes.plot(ends, (value, value), color=colour, linewidth=0.8)
-    axes.fill_between(ends, value - error, value + error, color=colour, alpha=0.3, linewidth=0)

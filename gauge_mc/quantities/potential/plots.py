@@ -36,7 +36,7 @@ from gauge_mc.plots.figures.pictures import (
 )
 from gauge_mc.plots.runs import TablePlot, caution, labels_of
 from gauge_mc.quantities.potential.fit import TABLES, PotentialFit, read_result
-from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit, PotentialScale
+from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit
 from gauge_mc.quantities.potential.loop_tables import AXIS
 from gauge_mc.quantities.potential.ratios import AnisotropyFit
 from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
@@ -124,8 +124,12 @@ class PotentialPlot(PlotOfPotentials):
             else:
                 axes.legend(loc="lower right")
                 for _, result in fits:
-                    if spacing := result.scales.get("spacing"):
-                        _add_physical_axis(axes, spacing.value.value)
+                    spacing = result.scales.get("spacing")
+                    if spacing and math.isfinite(a := spacing.value.value):
+                        axes.tick_params(which="both", top=False)
+                        both = (lambda r, a=a: r * a, lambda x, a=a: x / a)
+                        label = rf"$R$ (fm), with $a$ from $\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
+                        axes.secondary_xaxis("top", functions=both).set_xlabel(label, labelpad=6)
 
         largest_r = max(point.distance for _, result in runs for point in result.points)
         ends = {"xlim": (0, 1.04 * largest_r)}
@@ -241,17 +245,6 @@ def _outside(result: StaticPotential, symbol: dict[str, Any], limit: float) -> I
             yield Stroke([point.distance], [0.9 * side * limit], style=style)
 
 
-def _add_physical_axis(axes: Axes, spacing: float) -> None:
-    """Add an upper axis with R in fm, if the lattice spacing in fm is known."""
-    if math.isfinite(spacing):
-        axes.tick_params(which="both", top=False)
-        functions = (lambda r: r * spacing, lambda x: x / spacing)
-        scale = rf"$\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
-        axes.secondary_xaxis("top", functions=functions).set_xlabel(
-            f"$R$ (fm), with $a$ from {scale}", labelpad=6
-        )
-
-
 def _legend(label: str, result: StaticPotential, brief: bool) -> str:
     """Return the label of a run and its scales as text for a legend."""
     names = {"sigma": r"\sigma a^2", "r0": "r_0/a", "spacing": "a"}
@@ -300,20 +293,26 @@ class ForcePlot(PlotOfPotentials):
                 f"All forces have errors of more than {LARGEST_FORCE_ERROR:.0%}; measure more "
                 "configurations."
             )
+
+        def name_scales(axes: Axes) -> None:
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+            for name, target in FORCES.items():
+                axes.annotate(f"${SYMBOLS[name]}$", (1.01, target), **place)
+
         marks: list[Mark] = []
         for i, (label, result) in enumerate(runs):
-            scales = ",  ".join(f"${SYMBOLS[k]}/a={x}$" for k, x in _scales(result))
-            text = "\n".join(filter(None, (typeset(label), scales)))
-            marks += [
-                *_force_points(result, look(i)),
-                KeyEntry(style={**look(i), "linestyle": "none"}, text=text),
-            ]
-            if len(runs) == 1:
-                style = {"color": look(i)["color"]}
-                marks += [
-                    Abscissa(scale.value, FORCES[name], style=style)
-                    for name, scale in _scales(result)
-                ]
+            symbol = look(i)
+            for on_axis, face in ((True, symbol["color"]), (False, "white")):
+                some = [p for p in result.force if (p.path == AXIS) == on_axis and _is_known(p)]
+                style = {**symbol, "markerfacecolor": face}
+                x, y = [point.distance for point in some], [point.scaled for point in some]
+                marks.append(Symbols.of(x, y, style))
+            scales = {name: result.scales[name] for name in FORCES if name in result.scales}
+            words = ",  ".join(f"${SYMBOLS[name]}/a={x}$" for name, x in scales.items())
+            text = "\n".join(filter(None, (typeset(label), words)))
+            marks.append(KeyEntry(style={**symbol, "linestyle": "none"}, text=text))
+            for name, scale in scales.items() if len(runs) == 1 else ():
+                marks.append(Abscissa(scale.value, FORCES[name], style={"color": symbol["color"]}))
         dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
         marks += [Guide(target, style=dotted) for target in FORCES.values()]
         marks += _key(runs, len(shown))
@@ -323,23 +322,11 @@ class ForcePlot(PlotOfPotentials):
         largest = max(x.distance for x in shown)
         ends = {"xlim": (0, 1.05 * largest), "ylim": (min(0, low), high)}
         axis = r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$"
-        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, _name_scales)
+        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, name_scales)
         return Picture([frame], 3.6 + 2.6 * LINE * len(runs))
 
 
 PLOTS.register(ForcePlot())
-
-
-def _scales(result: StaticPotential) -> list[tuple[str, PotentialScale]]:
-    """Return the scales that the force defines, with their names."""
-    return [(name, result.scales[name]) for name in FORCES if name in result.scales]
-
-
-def _name_scales(axes: Axes) -> None:
-    """Write the symbols of the scales beside the values that define them."""
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-    for name, target in FORCES.items():
-        axes.annotate(f"${SYMBOLS[name]}$", (1.01, target), **place)
 
 
 def _is_known(force: ForcePoint) -> bool:
@@ -353,20 +340,12 @@ def _key(runs: Runs, shown: int) -> list[Mark]:
     hollow = any(x.path != AXIS for x in every)
     entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
-    if any(_scales(result) for _, result in runs):
+    if any(FORCES.keys() & result.scales.keys() for _, result in runs):
         words.append("errors of the scales: statistical, and the scatter of forms and windows")
     if left_out := len(every) - shown:
         points = f"{left_out} points" if left_out > 1 else "one point"
         words.append(f"not drawn: {points} with errors of more than {LARGEST_FORCE_ERROR:.0%}")
     return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=word) for word in words)]
-
-
-def _force_points(result: StaticPotential, symbol: dict[str, Any]) -> Iterator[Symbols]:
-    """Yield the forces of a run on axis, and those off axis."""
-    for on_axis in (True, False):
-        some = [x for x in result.force if (x.path == AXIS) == on_axis and _is_known(x)]
-        style = {**symbol, "markerfacecolor": symbol["color"] if on_axis else "white"}
-        yield Symbols.of([x.distance for x in some], [x.scaled for x in some], style)
 
 
 HEADROOM = 0.15
