@@ -288,7 +288,8 @@ class ScaleResult(FitResult):
             lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
         for name, spacing in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
             if spacing:
-                lines.append(f"Scale: {name} = {_reference(spacing)} fm, {spacing.source}.")
+                reference = with_error(spacing.reference, spacing.reference_error)
+                lines.append(f"Scale: {name} = {reference} fm, {spacing.source}.")
         if not scales.spacing_t0:
             lines.append(f"Give √t0 in fm with {SQRT_T0.flag} for a lattice spacing.")
         return "\n".join([*lines, *scales.cautions])
@@ -304,10 +305,6 @@ def _cells(value: Estimate, interpolation: float = math.nan, scale: float = math
         return ["unknown", "", "", ""]
     spline = f"{interpolation:.1g}" if math.isfinite(interpolation) else ""
     return [str(value), spline, f"{scale:.2g}" if scale > 0 else "", value.format_tau()]
-
-
-def _reference(spacing: Spacing) -> str:
-    return with_error(spacing.reference, spacing.reference_error)
 
 
 FLOW_EVERY = 20

@@ -188,7 +188,16 @@ def _scale(
     if choice == CRITICAL_COUPLINGS or (
         choice is None and literature is None and len(couplings) > 1
     ):
-        curve = _of_couplings(couplings, beta)
+        # 1/T_c is N_t a at the critical coupling of N_t.
+        points = [integral.MeasuredLength(c, n, EQUAL * n) for n, c in couplings.items()]
+        source = f"{CRITICAL.flag}, a T_c = 1/N_t"
+        curve = integral.measured_scale(INVERSE, source, points, beta)
+        if curve is None:
+            raise UsageError(
+                "The lattice spacing follows from critical couplings at two N_t or more; give them "
+                f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
+            )
+        curve = replace(curve, slope_error=np.where(np.isfinite(curve.slope), 0.0, math.nan))
     elif literature is not None and choice != RUNS:
         curve = literature
     elif choice == LITERATURE:
@@ -207,18 +216,6 @@ def _scale(
     elif not np.isfinite(curve.slope).all():
         cautions.append(f"{curve.name} is not known at all couplings, and so T and ε − 3p are not.")
     return curve
-
-
-def _of_couplings(couplings: Mapping[int, float], beta: Array) -> integral.ScaleCurve:
-    """Return 1/T_c, which is N_t a at the critical coupling of N_t."""
-    points = [integral.MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
-    curve = integral.measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
-    if curve is None:
-        raise UsageError(
-            f"The lattice spacing follows from critical couplings at two N_t or more; give them "
-            f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
-        )
-    return replace(curve, slope_error=np.where(np.isfinite(curve.slope), 0.0, math.nan))
 
 
 INVERSE = "1/T_c"
@@ -348,39 +345,33 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
             f"choose a larger N_t, or a range with {RADIUS_MIN.flag} and {RADIUS_MAX.flag}."
         )
     energy = options.get(ENERGY.name, next(iter(ENERGIES)))
-    states, cautions = _states(runs, energy, skip, radii)
+    states, lacking = [], []
+    for beta in sorted({x.coupling.beta for x in runs.hot}):
+        sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
+        hot, zero = (_energies(side, energy, skip) for side in sides)
+        if hot is None or zero is None:
+            lacking.append(f"{beta:.12g}")
+            continue
+        states.append(flow_state(beta, hot, zero, extent, runs.group.colours, radii))
+    if not states:
+        raise GaugeError(
+            "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
+            "energies along the gradient flow; measure them on both."
+        )
+    cautions = [*runs.cautions]
+    if lacking:
+        cautions.append(
+            f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
+            "couplings are left out."
+        )
     return FlowThermodynamics(
         dict(runs.ensemble),
         str(runs.lattice),
         energy,
         states,
         integral.ideal_pressure(runs.group.dimension),
-        [*runs.cautions, *cautions],
+        cautions,
     )
-
-
-def _states(
-    runs: integral.BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
-) -> tuple[list[FlowState], list[str]]:
-    """Return the states at all couplings with the flow at both temperatures, and cautions."""
-    states, lacking = [], []
-    for beta in sorted({x.coupling.beta for x in runs.hot}):
-        sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
-        hot, cold = (_energies(side, energy, skip) for side in sides)
-        if hot is None or cold is None:
-            lacking.append(f"{beta:.12g}")
-            continue
-        states.append(flow_state(beta, hot, cold, runs.lattice.t, runs.group.colours, radii))
-    if not states:
-        raise GaugeError(
-            "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
-            "energies along the gradient flow; measure them on both."
-        )
-    words = (
-        f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
-        "couplings are left out."
-    )
-    return states, [words] if lacking else []
 
 
 def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -215,8 +216,8 @@ class TransitionPlot(ScanFigure):
                 marks[2].extend(_curve(volume, volume.fraction, partial(_fraction, volume), n))
             elif np.interp(volume.peak[0][0], volume.beta, volume.covered) == 1:  # not NaN
                 edges, density = volume.histogram
-                stairs = partial(_draw_stairs, density, edges, pictures.look(n)["color"])
-                marks[2].append(pictures.Sketch(stairs))
+                draw = methodcaller("stairs", density, edges, color=pictures.look(n)["color"])
+                marks[2].append(pictures.Sketch(draw))
         of_modulus = "$|L|$", r"density at the peak of $\chi$"
         frames = [
             pictures.Frame(marks[0], r"$\beta$", f"${chi.symbol}=${chi.axis}"),
@@ -224,7 +225,13 @@ class TransitionPlot(ScanFigure):
             pictures.Frame(marks[2], *(of_modulus if ising else (r"$\beta$", FRACTION))),
             _infinite(results.extrapolations(volumes), ising),
         ]
-        frames = [replace(frame, finish=_set_few_ticks) for frame in frames]
+
+        def finish(axes: Axes) -> None:
+            axes.locator_params(axis="x", nbins=5)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(loc="best")
+
+        frames = [replace(frame, finish=finish) for frame in frames]
         title = f"{read.group.label}, Nₜ = {volumes[0].lattice.t}"
         return pictures.Picture(frames, 5.6, title, columns=3, layout={"nrows": 2, "ncols": 2})
 
@@ -233,17 +240,6 @@ FRACTION = r"deconfined fraction $(3p-1)/2$"
 """Label of the deconfined fraction; see `ThermalVolume`."""
 
 PLOTS.register(TransitionPlot())
-
-
-def _set_few_ticks(axes: Axes) -> None:
-    """Put few ticks on the horizontal axis, and add a legend of what has a label."""
-    axes.locator_params(axis="x", nbins=5)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="best")
-
-
-def _draw_stairs(density: Any, edges: Any, colour: str, axes: Axes) -> Any:
-    return axes.stairs(density, edges, color=colour)
 
 
 def _curve(
