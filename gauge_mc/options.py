@@ -119,8 +119,8 @@ class Option(Number):
     def __post_init__(self) -> None:
         if not isinstance(self.default, str):
             raise TypeError(
-                f"the default of the option {self.name} is {quoted(self.default)}, which are no "
-                "words; give a value as usual="
+                f"the default of the option {self.name} is {quoted(self.default)}, which is not "
+                "text; give a value as usual="
             )
 
     @property

@@ -97,7 +97,7 @@ class PluginFailure:
 
 
 def plugin_failure(error: BaseException) -> PluginFailure | None:
-    """Return the place in an installed plug-in that an error comes from; None if it is of none.
+    """Return the place in an installed plug-in that an error comes from; None if it is from none.
 
     The place is the last line of a plug-in that was carried out. If a function of a plug-in was
     called with arguments that it does not take, no line was, and the place is the beginning of the

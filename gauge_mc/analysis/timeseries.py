@@ -21,7 +21,7 @@ DIGITS = 5
 """Number of significant digits of a value whose error is unknown."""
 
 LEAST_ERROR = 1e-290
-"""Smallest error that is shown; the powers of ten for smaller ones are not numbers any more."""
+"""Smallest error that is shown; the powers of ten for smaller ones overflow."""
 
 
 def with_error(value: float, error: float, systematic: float | None = None) -> str:
@@ -60,7 +60,7 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
 
 
 def with_decimals(value: float, error: float, decimals: int) -> str:
-    """Return a value with so many decimals, and its error in brackets in units of the last one."""
+    """Return a value with a number of decimals, and its error in brackets in units of the last."""
     text = f"{value:.{decimals}f}"
     if not (math.isfinite(value) and math.isfinite(error) and error > 0):
         return text
@@ -665,7 +665,7 @@ def _candidate(x: NDArray[np.float64]) -> int:
 
 
 def _counted(x: NDArray[np.float64], count: int, deviation: float) -> int:
-    """Return a number of samples if their mean deviates from the rest by so many errors; else 0."""
+    """Return a number of samples if their mean deviates from the rest by enough errors; else 0."""
     if count == 0:
         return 0
     rest = estimate(x[count:])

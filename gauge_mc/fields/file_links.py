@@ -36,8 +36,8 @@ TOLERANCE = 1e-4
 for links that other programs have computed in single precision."""
 
 CAUTIOUS = 1e-6
-"""Deviation above which it is said that links are not exactly in the group. Links that were rounded
-to single precision have less."""
+"""Deviation above which a message says that links are not exactly in the group. Links that were
+rounded to single precision have less."""
 
 
 def matrix_components(colours: int) -> int:

@@ -163,7 +163,7 @@ TEST_STEP = 0.01
 """Step with which the halo depth of a flow is tried."""
 
 _tried: set[tuple[object, ...]] = set()
-"""Flows of others, and kinds of fields, whose halo depth has been tried in this process."""
+"""Flows of other packages, with kinds of fields, whose halo depth this process has tried."""
 
 MOST_PREPARED = 64
 """Number of step sizes whose launches are kept; adaptive steps nearly always have a new size."""

@@ -174,7 +174,7 @@ class FitResult(ABC):
         GaugeError
             If the file cannot be written.
         UsageError
-            If something else than the result of a fit is there.
+            If the file exists and is not the result of a fit.
         """
         text = json.dumps(files.without_nan(self.document()), indent=1, ensure_ascii=False)
         write_file(path, f"{text}\n", files.RESULT)
@@ -543,7 +543,7 @@ def _of_runs(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> 
         if not target.is_dir():
             raise UsageError(
                 f"fit {fit.name} needs the folder of a scan or of several runs, and {target} is "
-                "none; name one."
+                "not a folder; name one."
             )
     with noted_tables() as read:
         result = fit.carry_out(targets, **options)

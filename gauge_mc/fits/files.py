@@ -65,7 +65,7 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
 def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
     """Return the tables of the runs in a folder that have the given columns.
 
-    There are none if the folder is itself a run with such a table, or no folder.
+    There are none if the folder is itself a run with such a table, or is not a folder.
     """
     if not folder.is_dir() or tables_with_columns(folder, columns):
         return []

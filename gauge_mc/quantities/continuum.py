@@ -123,8 +123,8 @@ class KeptNumbers:
                 options = {**content.get(OPTIONS, {})}
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise GaugeError(
-                    f"{file} is damaged or of another table than {run} has now; make it again with "
-                    f"`{CommandLine('fit', _fit_of(file), run)}`."
+                    f"{file} is damaged or made from another table than {run} has now; make it "
+                    f"again with `{CommandLine('fit', _fit_of(file), run)}`."
                 ) from error
             options.pop(SKIP.name, None)
             words = ", ".join(f"{key} = {value}" for key, value in options.items()) or "no options"
@@ -195,8 +195,8 @@ def results_in(run: Path) -> list[Path]:
         if len(usual) > 1:
             names = in_words([file.name for file in usual])
             raise GaugeError(
-                f"{run} has several results of fit {name}, {names}; keep the one that is to be "
-                f"extrapolated as {fit.file}."
+                f"{run} has several results of fit {name}, {names}; keep the one to "
+                f"extrapolate as {fit.file}."
             )
         results += usual
     return results
@@ -481,7 +481,7 @@ class ContinuumFit(Fit):
         if len(actions) > 1 or len(groups) > 1:
             raise UsageError(
                 f"The runs have different actions or groups, {in_words([*actions, *groups])}; "
-                "extrapolate those of each by themselves."
+                "extrapolate each action and group separately."
             )
         every = [[number.powers for number in run.numbers] for run in runs]
         shared = [powers for powers in every[0] if all(powers in some for some in every)]
@@ -489,8 +489,8 @@ class ContinuumFit(Fit):
         lengths = [p for p in shared if SPACING in p and len(p) == 2 and {*p} <= symbols]
         if not factors or not lengths:
             raise UsageError(
-                f"'{text}' is no dimensionless product of one or two numbers that all runs quote, "
-                f"or none of these is a length or mass in lattice units; they quote {names}."
+                f"'{text}' is not a dimensionless product of one or two numbers that all runs "
+                f"quote, or none of these is a length or mass in lattice units; they quote {names}."
             )
         # In units of this number all lattice spacings are known best.
         scale = min(lengths, key=lambda powers: max(run[powers].relative for run in runs))
@@ -552,8 +552,8 @@ def _cautions(points: Sequence[ContinuumPoint], numbers: Sequence[KeptNumber]) -
             cautions.append(f"Numbers may be defined differently: {different}.")
     if len(points) == 2:
         cautions.append(
-            "Two points tell nothing about artefacts of higher order, which the error does not "
-            "contain; name further runs."
+            "Two points say nothing about artefacts of higher order, which the error does not "
+            "include; name further runs."
         )
     return cautions
 

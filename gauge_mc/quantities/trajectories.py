@@ -57,7 +57,7 @@ GAUGE = "gauge"
 """Name of the gauge action among the terms of the action."""
 
 UNEQUAL = 4.0
-"""Ratio of the products of force and step of two levels from which on it is said."""
+"""Ratio of the products of force and step of two levels from which on a hint is given."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def unequal_levels(terms: Sequence[TermForces]) -> str:
 
 
 TRUSTED = 3.0
-"""Deviation of <exp(-dH)> from 1 in errors from which on it is said."""
+"""Deviation of <exp(-dH)> from 1, in errors, above which a caution is given."""
 
 
 class HmcResult(DataResult[Trajectories]):

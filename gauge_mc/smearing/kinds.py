@@ -1,4 +1,4 @@
-"""APE smearing."""
+"""The kinds of smearing: APE, HYP and stout."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_two_runs_say_what_they_cannot_tell(runs, tmp_path):
         (slice(3), None, "The runs quote t0/a² and w0/a"),
         (slice(3), "r0*sqrt(t0", "give a product of symbols"),
         (slice(3), "sqrt(t0)/r0", "r1 has no result of a fit that quotes r0"),
-        (slice(3), "t0*w0", "no dimensionless product"),
+        (slice(3), "t0*w0", "is not a dimensionless product"),
         (slice(1), "w0/√t₀", "two lattice spacings"),
     ],
 )

@@ -159,7 +159,7 @@ class GradientFlowObservable(Observable):
         Option(
             "tolerance",
             float,
-            "Choose steps so that the error of every link in a step is at most this, as 1e-5.",
+            "Choose steps so that the error of every link in a step is at most this, such as 1e-5.",
             default="fixed steps",
             least=1e-12,
             most=1,

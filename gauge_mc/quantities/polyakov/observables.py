@@ -1,4 +1,4 @@
-"""Correlators of Polyakov loops, from which the potential of static charges follows."""
+"""Polyakov loops: averages, representations, planes, and correlators with their potential."""
 
 from __future__ import annotations
 
@@ -578,7 +578,7 @@ def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array
     sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
     rows = add_slices(field.devices, [s.by_slice() for s in sums])
     by_distance: dict[tuple[str, int], list[float]] = {}
-    # All distances are summed, also those that are not asked for.
+    # All distances are summed, even those that are not asked for.
     for (path, _, first, count), row in zip(launches, rows, strict=True):
         for n in range(count):
             by_distance.setdefault((path, first + n), []).append(row[n])

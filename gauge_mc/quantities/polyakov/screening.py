@@ -1,7 +1,5 @@
 """Free energies of static charges and screening masses at T > 0, from Polyakov loops.
 
-Free energies of two static charges at T > 0, and how they are screened or confined.
-
 The correlator of two Polyakov loops is C(R) = exp(-F(R, T) / T), where F is the free energy of two
 static charges, averaged over their colours (L. D. McLerran and B. Svetitsky, Phys. Rev. D 24 (1981)
 450). At large R it is a sum over the states of a transfer matrix along a direction in space, so
@@ -14,8 +12,6 @@ leading order of perturbation theory is twice the Debye mass. Below T_c, C_inf i
 sigma(T) / T with the string tension at the temperature T, for which 1/R is the leading term of a
 string that fluctuates (O. Kaczmarek et al., hep-lat/9908010). All images of the charges on the
 periodic lattice are summed.
-
-Screening masses from correlators of planes of Polyakov loops.
 
 The average p of the Polyakov loops over a plane is an operator of the transfer matrix along an axis
 of space, without momentum in the plane. So its correlator is a sum over states of

@@ -1,4 +1,4 @@
-"""Ratios of Wilson loops: effective potential and Creutz ratios."""
+"""Tables of Wilson loops, and their ratios: effective potentials and Creutz ratios."""
 
 from __future__ import annotations
 

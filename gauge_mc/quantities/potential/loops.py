@@ -645,7 +645,7 @@ class _SpatialLines:
         element = layout.lattice.slice_sites * layout.real.itemsize
         self.nbytes = places * element * group.matrix_components
         memory = like.device.allocate(levels * steps * self.nbytes)
-        # A boundary has as many bytes as a slice of links with so many components.
+        # A boundary has as many bytes as a slice of links with this number of components.
         self.steps = Slab(group, like.device, layout, memory, group.matrix_components // 4)
         self._lines = like.device.allocate(2 * levels * self.nbytes)
 

@@ -362,7 +362,7 @@ class WilsonLoops(LoopSet, noise_reduction.ReducedNoise):
         return replace(self, **changes, correlations=self.correlations or "levels" in changes)
 
     def as_in(self, table: Path) -> Self:
-        """Return the loops of a begun table; those of before had one level, on axis, by default."""
+        """Return the loops of a begun table; earlier versions took one level, on axis."""
         header = read_heading(table)[0] if self.automatic and table.exists() else {}
         if not header or "correlations" in header:
             return self

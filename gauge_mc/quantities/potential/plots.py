@@ -1,4 +1,4 @@
-"""Ratios of Wilson loops in space and along t, and the anisotropy at which they agree."""
+"""Figures of V(R), of its force and scaling, and of ratios of Wilson loops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Ratios of Wilson loops: Creutz ratios, and the renormalised anisotropy.
 
-The renormalised anisotropy from ratios of Wilson loops in space and along t.
-
 On a lattice with the spacings a in space and a / xi along t, the loops W_ss(x, y) in space and
 W_st(x, t) with a side along t have equal ratios where their sides are equally long,
 

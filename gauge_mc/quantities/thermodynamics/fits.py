@@ -56,7 +56,7 @@ SCALE = Option(
 CRITICAL = Option(
     "critical",
     str,
-    "Critical couplings: that at the N_t of the runs is for T/T_c, and those at several N_t give "
+    "Critical couplings: the one at the N_t of the runs sets T/T_c, and those at several N_t give "
     "the lattice spacing, 1/(N_t T_c).",
     metavar="NT:BETA,...",
 )

@@ -170,7 +170,7 @@ SIGNIFICANT = 3.0
 """Number of errors from which on a number is called different from zero."""
 
 COARSE = 0.05
-"""Difference of two ways to integrate, relative to the pressure, from which on it is said."""
+"""Difference of two ways to integrate, relative to the pressure, above which a caution is given."""
 
 
 @documented
@@ -314,7 +314,7 @@ def cautions_of(states: Sequence[ThermodynamicState]) -> list[str]:
         if difference > max(last.pressure.error, COARSE * abs(last.pressure.value)):
             cautions.append(
                 f"The pressure at the largest coupling changes by {difference:.2g} if straight "
-                "lines instead of a spline are integrated: add couplings between those there are."
+                "lines instead of a spline are integrated; add runs at couplings in between."
             )
     return cautions
 

@@ -1,4 +1,4 @@
-"""Correlators of electric and of magnetic fields on the Polyakov loop, along the gradient flow."""
+"""Electric and magnetic energies, and correlators of fields, along the gradient flow."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ EXTENT = Option(
     "nt",
     int,
     "Number of links along t of the lattices that are fitted.",
-    default="that of all",
+    default="the one that all have",
     metavar="N",
     least=2,
 )
