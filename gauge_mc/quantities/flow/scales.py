@@ -177,12 +177,14 @@ def _cautions(time: curves.Crossing, width: curves.Crossing, radius: float) -> l
                 f"negligible beside its statistical error, {crossing.estimate.error:.1g}: measure "
                 "the flow at more times."
             )
-    if radius > LARGEST_RADIUS:
-        cautions.append(
-            f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
-            "that effects of the finite volume are large."
-        )
-    return cautions
+    return cautions + caution_large(radius)
+
+
+def caution_large(radius: float) -> list[str]:
+    """Return a sentence if the smoothing radius, over the smallest extent, is large."""
+    words = f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
+    large = radius > LARGEST_RADIUS
+    return [f"{words}that effects of the finite volume are large."] if large else []
 
 
 ENERGY = Option(

@@ -221,11 +221,9 @@ def topological_charge(
             mass = value**0.25 * HBAR_C / sqrt_t0.value
             root = _estimate(flow, mass, mass * (1 + (series / value - 1) / 4), trusted)
             scale_error = mass * sqrt_t0.error / sqrt_t0.value
-    mean = _estimate(flow, float(q.mean()), q, trusted)
-    square = _estimate(flow, second, q**2, trusted)
     unknown = np.full((q.size, flow.t.size), math.nan)  # in flows of other programs
     peaks = flow.columns.get("s_max", unknown)[:, charges.index]
-    return TopologicalCharge(
+    found = TopologicalCharge(
         charge=charge,
         t=float(flow.t[charges.index]),
         rule=charges.rule,
@@ -235,8 +233,8 @@ def topological_charge(
         configurations=q.size,
         updates=flow.updates,
         changes=charges.changes,
-        mean=mean,
-        square=square,
+        mean=_estimate(flow, float(q.mean()), q, trusted),
+        square=_estimate(flow, second, q**2, trusted),
         kurtosis=_kurtosis(flow, q, trusted),
         susceptibility=_estimate(flow, susceptibility, series_of_chi, trusted),
         susceptibility_t0=in_t0,
@@ -247,8 +245,9 @@ def topological_charge(
         inadmissible=float(np.mean(peaks >= ADMISSIBLE) + 0 * peaks[0]),
         t0=time.estimate if time else None,
         ensemble=dict(flow.ensemble),
-        cautions=[*_cautions(charges, mean, square, rounded, float(flow.t[charges.index]), flow)],
     )
+    found.cautions.extend(_cautions(flow, charges, found))
+    return found
 
 
 def _kurtosis(flow: curves.FlowTable, q: Array, trusted: bool) -> Estimate:
@@ -274,14 +273,7 @@ def _estimate(flow: curves.FlowTable, value: float, series: Array, trusted: bool
     return Estimate(value, math.nan, math.nan, math.nan, series.size)
 
 
-def _cautions(
-    charges: Charges,
-    mean: Estimate,
-    square: Estimate,
-    rounded: bool,
-    t: float,
-    flow: curves.FlowTable,
-) -> list[str]:
+def _cautions(flow: curves.FlowTable, charges: Charges, found: TopologicalCharge) -> list[str]:
     cautions, n = [], charges.values.size
     if charges.changes < MIN_CHANGES:
         cautions.append(
@@ -289,23 +281,18 @@ def _cautions(
             "autocorrelation times and errors: make the run much longer."
         )
     else:
-        tau_int = max(x.tau_int + x.tau_int_error for x in (mean, square))
+        tau_int = max(x.tau_int + x.tau_int_error for x in (found.mean, found.square))
         cautions += caution_short(n, tau_int, "Q")
         cautions += flow.replicas.cautions(flow.sweeps, charges.values)
-    if rounded and charges.deviation > LARGEST_DEVIATION:
+    if found.rounded and charges.deviation > LARGEST_DEVIATION:
         cautions.append(
             f"The charges differ from integers by {charges.deviation:.2f}, so that rounding them "
             "is questionable: choose a larger --t, or a finer lattice."
         )
     if charges.missing:
         cautions.append(f"t0 is not known: {charges.missing}")
-    radius = math.sqrt(8 * t) / min(flow.lattice.extents)
-    if radius > scales.LARGEST_RADIUS:
-        cautions.append(
-            f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
-            "that effects of the finite volume are large."
-        )
-    return cautions
+    radius = math.sqrt(8 * found.t) / min(flow.lattice.extents)
+    return cautions + scales.caution_large(radius)
 
 
 CHARGE = Option(
