@@ -173,44 +173,7 @@ def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
 
 
-def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
-    """Decay rates of transverse waves are p^2 + O(a^2), or O(a^4) for Zeuthen.
-
-    The error relative to p^2 falls by 4, or by 16, when the momentum is halved. `kernel` is
-    that of `force` by the test above.
-    """
-    p = np.array([0.1, 0.25, -0.2, 0.3])
-
-    def error(scale: float, kind: str) -> float:
-        rates = np.sort(np.linalg.eigvals(kernel(scale * p, kind)).real)
-        assert abs(rates[0]) < 1e-12  # A gauge transformation does not decay.
-        return float(abs(rates[1:] / np.sum((scale * p) ** 2) - 1).max())
-
-    ratios = {kind: error(1, kind) / error(0.5, kind) for kind in KINDS}
-    assert ratios["wilson"] == pytest.approx(4, rel=0.1)
-    assert ratios["symanzik"] == pytest.approx(4, rel=0.1)
-    assert ratios["zeuthen"] == pytest.approx(16, rel=0.1)
-
-
 # Integration
-
-
-def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator) -> None:
-    """dS/dt = 2 Re sum tr(Z Z) = -2 |Z|^2, for S = the total of `action_density`."""
-    u = rough_field((2, 4, 2, 4), "su2", 0.5, rng)
-    h = 1e-3
-    after, before = (flow.action_density(flow.rk3_step(u, s, "wilson"), 0).sum() for s in (h, -h))
-    rate = -2 * np.linalg.norm(flow.force(u, "wilson")) ** 2
-    assert (after - before) / (2 * h) == pytest.approx(rate, rel=1e-3)
-
-
-@pytest.mark.slow
-def test_rk3_is_of_third_order(rng: np.random.Generator) -> None:
-    """The error at a fixed flow time falls by 8 when the step is halved."""
-    u, t = smooth_field((2, 4, 2, 4), "su3", rng), 0.02
-    exact = flow.flow(u, t, 16, "wilson")
-    errors = [np.linalg.norm(flow.flow(u, t, steps, "wilson") - exact) for steps in (2, 4)]
-    assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
 
 
 def test_errors_of_one_step(rng: np.random.Generator) -> None:

@@ -229,11 +229,6 @@ def test_ape(group: str, rng: np.random.Generator) -> None:
     assert np.allclose(smeared[0, 0, 0, 0, 0], smearing.project_maximal(total), atol=1e-13)
 
 
-def test_constant_abelian_field_is_a_fixed_point_of_ape() -> None:
-    u = fields.abelian_field((4, 6, 4, 4), "su2", {(0, 1): 1, (1, 2): 2, (0, 3): 1})
-    assert np.allclose(smearing.ape(u, 0.2), u, atol=1e-13)
-
-
 # Updates
 
 
