@@ -195,15 +195,11 @@ def _check(function: Callable[..., Any], parameter: inspect.Parameter, value: ob
     values = value if parameter.kind is inspect.Parameter.VAR_POSITIONAL else (value,)
     for element in values:  # type: ignore[attr-defined]
         if not _accepts(hint, element):
+            called = function.__qualname__.removesuffix(".__init__")  # as users call it
             raise UsageError(
-                f"{parameter.name} of {_name(function)} is {quoted(element)}; give "
+                f"{parameter.name} of {called} is {quoted(element)}; give "
                 f"{in_words(_words(hint), 'or')}."
             )
-
-
-def _name(function: Callable[..., Any]) -> str:
-    """Return the name of a function as users call it, such as ``Field.cold``."""
-    return function.__qualname__.removesuffix(".__init__")
 
 
 @functools.cache

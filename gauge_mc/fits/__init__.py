@@ -458,7 +458,12 @@ def ensembles_of(
         return [FittedEnsemble([*targets], Path())]
     if fit.of_scans:
         return [FittedEnsemble([target]) for target in named_or_newest(targets, True)]
-    every = [(target, _runs_in(fit, target)) for target in named_or_newest(targets)]
+    every = []
+    for target in named_or_newest(targets):
+        runs = runs_of([target])  # of a scan or folder
+        if runs == [target]:
+            runs = files.tables_of_chains(target, fit.columns) or runs
+        every.append((target, runs))
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()
     for run in chain.from_iterable(runs for _, runs in every):
@@ -467,12 +472,6 @@ def ensembles_of(
         members[key] += 1
     folders = {tuple(runs): target for target, runs in every if len(runs) > 1}
     return [FittedEnsemble(runs, folders.get(tuple(runs))) for runs in groups.values()]
-
-
-def _runs_in(fit: Fit, target: Path) -> list[Path]:
-    """Return the runs of a scan or folder, or the tables of its subfolders, or else the target."""
-    runs = runs_of([target])
-    return runs if runs != [target] else files.tables_of_chains(target, fit.columns) or runs
 
 
 def _member(fit: Fit, run: Path, options: Mapping[str, Any]) -> tuple[object, object]:

@@ -473,21 +473,20 @@ def _lower_frames(table: TrajectoryTable) -> list[pictures.Frame]:
         if table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1)).any():
             iterations.append(curve(ITERATIONS, slice(None)))
         ends += [curve(kind) for kind in (SMALLEST, LARGEST) if f"{kind}{ending}" in table.columns]
+
+    def show_names(axes: Axes) -> None:
+        axes.axis("off")
+        axes.legend(loc="upper left", borderaxespad=0)
+
     rows = [
         pictures.Frame(forces, "", r"rms $|F|$", {"yscale": "log"}),
-        pictures.Frame(names, finish=_finish_names),
+        pictures.Frame(names, finish=show_names),
         pictures.Frame(iterations, "", "iterations", {"ylim": (0, None)}),
         NOTHING,
         pictures.Frame(ends, "", "ends of the spectrum", {"yscale": "log"}),
         NOTHING,
     ]
     return rows if any(name.startswith(f"{SMALLEST}_") for name in table.columns) else rows[:4]
-
-
-def _finish_names(axes: Axes) -> None:
-    """Show the names of the terms instead of a frame."""
-    axes.axis("off")
-    axes.legend(loc="upper left", borderaxespad=0)
 
 
 NOTHING = pictures.Frame([], finish=lambda axes: axes.axis("off"))

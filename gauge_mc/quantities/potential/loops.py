@@ -406,7 +406,9 @@ class LoopMeasurer:
                 assert self._loops.smearing is not None
                 smearing = self._loops.smearing.iteration(number)
                 if self._apart:
-                    smeared = self._smear_apart(smearing, smeared)
+                    first, second = self._apart
+                    source, smeared = smeared, second if smeared is first else first
+                    smearing(source, smeared)
                 else:
                     self._smear(smearing, max(0, place - (number == iterations)), place)
             iterations = level
@@ -421,12 +423,6 @@ class LoopMeasurer:
         self._links[target], self._other = self._other, self._links[target]
         for slab in self._slabs:
             slab.swap(target)
-
-    def _smear_apart(self, smearing: Smearing, source: Field) -> Field:
-        """Return the smeared links of a field in any gauge."""
-        target = self._apart[0] if source is not self._apart[0] else self._apart[1]
-        smearing(source, target)
-        return target
 
     def _with_static_sources(self, smeared: Field) -> Field:
         """Return smeared links in space with the links in direction t of the loops."""

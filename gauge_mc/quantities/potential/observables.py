@@ -446,8 +446,11 @@ class WilsonLoops(LoopSet, noise_reduction.ReducedNoise):
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
         """
         wilson_loops = series_of(table, source, loop_tables.COLUMNS, loop_tables.WHAT)
+        levels = "smearing={}"
+        if loop_tables.OTHER_LEVEL in table:
+            levels += f",{loop_tables.OTHER_LEVEL}={{}}"
         return {
-            f"{_in_words(pair, loop_tables.OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
+            f"{levels.format(*pair)},path={path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
             for pair in loop_tables.level_pairs(wilson_loops)
@@ -476,11 +479,6 @@ def scale_of(metadata: Mapping[str, str]) -> float:
 
 CORRELATIONS = "all pairs of levels on the two spatial sides, averaged over both orders"
 """Entry in the headers of tables with loops between smearing levels."""
-
-
-def _in_words(levels: tuple[int, int], both: bool) -> str:
-    """Return the levels of loops for the name of a series."""
-    return f"smearing={levels[0]}" + (f",{loop_tables.OTHER_LEVEL}={levels[1]}" if both else "")
 
 
 def _parse_levels(text: str | tuple[int, ...]) -> tuple[int, ...]:

@@ -176,7 +176,18 @@ class FieldCorrelators(ThermalFlow):
         far: Any = self._as_far_as_until(like)
         flow = GradientFlow(far.chosen, like, adaptive=bool(far.tolerance))
         insertions = Insertions.like(flow.field)
-        return lambda field: [*_field_records(far, flow, insertions, field)]
+
+        def measure(field: Field) -> Iterator[Record]:
+            for t in times_along(flow, far, field):
+                closed_lines(flow.field, flow.spare)
+                both = [insertions.correlators(flow.field, flow.spare, x) for x in (False, True)]
+                loop = polyakov_loop(flow.field)
+                check_flowed(both, t)
+                for tau, values in enumerate(zip(*both, strict=True), 1):
+                    parts = (x for value in (*values, loop) for x in (value.real, value.imag))
+                    yield (t, tau, *map(float, parts))
+
+        return lambda field: [*measure(field)]
 
 
 @dataclass(frozen=True)
@@ -256,20 +267,6 @@ def closed_lines(field: Field, lines: Field) -> None:
                 target=_place(length),
             )
         lines.exchange_halo()
-
-
-def _field_records(
-    observable: FieldCorrelators, flow: GradientFlow, insertions: Insertions, field: Field
-) -> Iterator[Record]:
-    """Flow a copy of a field, and yield the records of every flow time."""
-    for t in times_along(flow, observable, field):
-        closed_lines(flow.field, flow.spare)
-        both = [insertions.correlators(flow.field, flow.spare, x) for x in (False, True)]
-        loop = polyakov_loop(flow.field)
-        check_flowed(both, t)
-        for tau, (electric, magnetic) in enumerate(zip(*both, strict=True), 1):
-            values = (electric, magnetic, loop)
-            yield (t, tau, *(x for value in values for x in (float(value.real), float(value.imag))))
 
 
 THERMAL_COLUMNS = (SWEEP, *ThermalFlow.columns.names)

@@ -662,10 +662,12 @@ class ThermalVolume:
         centres = (edges[1:] + edges[:-1]) / 2
         modulus = self.reweighting.values[0]
         bin_index = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
-        smoothed = [_smoothed(bin_index, centres, phase) for phase in self.phases[:3]]
-        densities = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[
-            :, :, 0
-        ]
+        smoothed = np.zeros((3, modulus.size))
+        for weights, phase in zip(smoothed, self.phases, strict=False):
+            middle = int(np.argmin(np.abs(centres - phase)))
+            for step, weight in zip((-1, 0, 1), SMOOTHING, strict=True):
+                weights += weight * (bin_index == np.clip(middle + step, 0, centres.size - 1))
+        densities = self.reweighting.averages(self.peak_zero.samples[:1], smoothed)[:, :, 0]
         low, least, high = densities.T
         with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.log(np.sqrt(low * high) / least)
@@ -689,14 +691,6 @@ class ThermalVolume:
         ends = np.where(modulus <= low, -1, np.where(modulus >= high, 1, 0))
         ends = ends[ends != 0]
         return int(np.count_nonzero(np.diff(ends)))
-
-
-def _smoothed(bins: NDArray[np.intp], centres: Array, at: float) -> Array:
-    """Return the weights of measurements in the smoothed histogram at the centre of a bin."""
-    middle, last = int(np.argmin(np.abs(centres - at))), centres.size - 1
-    near = [min(max(middle + step, 0), last) for step in (-1, 0, 1)]
-    parts = zip(SMOOTHING, near, strict=True)
-    return np.asarray(sum(weight * (bins == x) for weight, x in parts), np.float64)
 
 
 def near_axis(loop: NDArray[np.complex128], colours: int) -> NDArray[np.bool_]:
