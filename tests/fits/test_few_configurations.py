@@ -11,8 +11,7 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import INTERRUPTED, GaugeError
 from gauge_mc.files.table import read_table
-from gauge_mc.fits import FITS
-from gauge_mc.fits.few_configurations import caution_few
+from gauge_mc.fits import FITS, caution_few
 from tests.calls import call, make_run
 from tests.fits.tables import has_table, write_tables
 from tests.fits.test_small_tables import cut

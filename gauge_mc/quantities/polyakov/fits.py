@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,6 @@ from gauge_mc.quantities.polyakov.screening import (
     screening,
 )
 from gauge_mc.run.thermalisation import SKIP
-
-if TYPE_CHECKING:
-    pass
-
 
 R_MIN = Option("r_min", float, "Smallest distance fitted.", default=f"{SMALLEST:g}")
 R_MAX = Option("r_max", float, "Largest distance fitted.", default="all")
