@@ -203,9 +203,7 @@ class Option(Number):
             if not value.strip():
                 raise UsageError(f"{self.called} is empty; give a value, or leave the option out.")
             if not value.isprintable():
-                raise UsageError(
-                    f"{self.called} has characters that cannot be printed; choose another value."
-                )
+                raise UsageError(f"{self.called} has unprintable characters; choose another value.")
             return words_in_any_case(value, self.choices, self.separator)
         if not isinstance(value, bool):
             finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)

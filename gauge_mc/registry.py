@@ -64,9 +64,7 @@ def installed() -> EntryPoints:
 def ours() -> EntryPoints:
     """Return the entry points of this package and its extensions."""
     folders = [HERE, *sorted(path.parent for path in HERE.glob("extensions/*/entry_points.txt"))]
-    return EntryPoints(
-        entry for folder in folders for entry in FolderDistribution(folder).entry_points
-    )
+    return EntryPoints(x for folder in folders for x in FolderDistribution(folder).entry_points)
 
 
 def entry_points(group: str) -> list[EntryPoint]:

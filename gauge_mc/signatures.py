@@ -126,9 +126,7 @@ def _accepted(hint: Any, field: dataclasses.Field[Any]) -> Any:
 
 def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     """Return a decorator that lets the signature of a function list options of several things."""
-    return with_keywords(
-        lambda: option_keywords(option for _, options in owners() for option in options)
-    )
+    return with_keywords(lambda: option_keywords(x for _, options in owners() for x in options))
 
 
 def option_keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:

@@ -133,9 +133,7 @@ def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries
         source=", ".join(chain.source for chain in chains),
         sweeps=np.concatenate(sweeps),
         replicas=replace(Replicas.of(*sweeps), names=_names([chain.source for chain in chains])),
-        values={
-            name: np.concatenate([chain.values[name] for chain in chains]) for name in first.values
-        },
+        values={x: np.concatenate([chain.values[x] for chain in chains]) for x in first.values},
     )
     if joined.sweeps.size < fewest:
         raise GaugeError(

@@ -50,10 +50,7 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
     if place >= 0:
         number, shown = f"{round(value, -place):.0f}", [f"{error * 10**place}" for error in errors]
     elif max(errors) * 10.0**place >= 1:
-        number, shown = (
-            f"{value:.{-place}f}",
-            [f"{error * 10.0**place:.{-place}f}" for error in errors],
-        )
+        number, shown = f"{value:.{-place}f}", [f"{x * 10.0**place:.{-place}f}" for x in errors]
     else:
         number, shown = f"{value:.{-place}f}", [f"{error}" for error in errors]
     return number + "".join(f"({x})" for x in shown)
@@ -249,9 +246,7 @@ def autocovariance(*chains: ArrayLike, spacings: Sequence[int] = ()) -> NDArray[
     mean = np.concatenate(parts).mean()
     longest = max(part.size for part in parts)
     steps = _steps(len(parts), spacings)
-    lags = np.arange(
-        max(part.size * step for part, step in zip(parts, steps, strict=True)) // 2 + 1
-    )
+    lags = np.arange(max(x.size * step for x, step in zip(parts, steps, strict=True)) // 2 + 1)
     products, pairs = np.zeros(lags.size), np.zeros(lags.size)
     for part, step in zip(parts, steps, strict=True):
         count = min(len(lags[::step]), longest)
@@ -328,9 +323,7 @@ class Estimate:
 
     value: float = result_field("Mean, in the units of the series.")
     error: float = result_field("Standard error, in the units of the series.")
-    tau_int: float = result_field(
-        "Integrated autocorrelation time, in samples; 1/2 for independent samples."
-    )
+    tau_int: float = result_field("Integrated autocorrelation time in samples; 1/2 if independent.")
     tau_int_error: float = result_field("Error of the autocorrelation time, in samples.")
     samples: int = result_field("Number of samples.")
 

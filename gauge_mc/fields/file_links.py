@@ -262,9 +262,7 @@ class FieldBlocks:
     @property
     def found(self) -> LinkCheck:
         """Checksums of all blocks so far, and the first link outside the group."""
-        processes = self._field.devices.processes.allgather(
-            [slab.results() for slab in self._slabs]
-        )
+        processes = self._field.devices.processes.allgather([x.results() for x in self._slabs])
         total = np.zeros_like(processes[0][0])
         for process in processes:
             for results in process:

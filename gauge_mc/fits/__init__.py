@@ -71,12 +71,8 @@ class FitResult(ABC):
     thermalisation: Sequence[Thermalisation] = result_field(
         "Updates that ``--skip auto`` has left out of each run.", ()
     )
-    starts: StartComparison | None = result_field(
-        "Comparison with a chain from another start, if any.", None
-    )
-    tables: Sequence[files.FittedTable] = result_field(
-        "The tables from which it was made; none for scans.", ()
-    )
+    starts: StartComparison | None = result_field("Comparison with another start, if any.", None)
+    tables: Sequence[files.FittedTable] = result_field("The fitted tables; none for scans.", ())
     cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
     options: Mapping[str, Any] = result_field("The options that were given, or are kept.", dict)
     kept: Sequence[str] = result_field("A sentence about those that are kept, if any.", ())
@@ -217,9 +213,7 @@ class FitReport:
     thermalisation: Sequence[Thermalisation] = result_field(
         "Updates that ``--skip auto`` has left out of each run; missing if a number was given."
     )
-    starts: StartComparison = result_field(
-        "Comparison with a chain from another start; missing if there is none."
-    )
+    starts: StartComparison = result_field("Comparison with another start; missing without one.")
     tables: Sequence[files.FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
     )

@@ -70,9 +70,7 @@ def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
     if not folder.is_dir() or tables_with_columns(folder, columns):
         return []
     runs = [path for path in sorted(folder.iterdir()) if path.is_dir()]
-    return [
-        find_table_by_columns(run, columns) for run in runs if tables_with_columns(run, columns)
-    ]
+    return [find_table_by_columns(x, columns) for x in runs if tables_with_columns(x, columns)]
 
 
 def tables_with_columns(

@@ -425,9 +425,7 @@ class TableParts:
 
 def _are_elements(rows: int, indices: Columns) -> bool:
     """Return whether a table contains arrays: the same indices in the rows of every sweep."""
-    return bool(indices) and all(
-        (index.reshape(-1, rows) == index[:rows]).all() for index in indices.values()
-    )
+    return bool(indices) and all((x.reshape(-1, rows) == x[:rows]).all() for x in indices.values())
 
 
 def _elements(

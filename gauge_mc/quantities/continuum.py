@@ -264,9 +264,7 @@ STEPS = 5
 class ContinuumModel:
     """A fit of which the continuum limit is an average."""
 
-    powers: Sequence[int] = result_field(
-        "Powers of a beside the constant; empty for a constant.", symbol="powers of a"
-    )
+    powers: Sequence[int] = result_field("Powers of a; empty for a constant.", symbol="powers of a")
     points: int = result_field("Number of points, beginning with the finest.", symbol="points")
     chi2: float = result_field("Minimum of chi2.", symbol="χ²")
     dof: int = result_field("Degrees of freedom.", symbol="dof")

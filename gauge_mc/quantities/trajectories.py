@@ -152,9 +152,7 @@ class Trajectories:
         "Number of forces for one independent configuration: 2 tau_int of the action times "
         "`forces`."
     )
-    force: float = result_field(
-        "Root mean square of the force of a link at the end of a trajectory."
-    )
+    force: float = result_field("Root mean square force of a link at the end of a trajectory.")
     largest_force: float = result_field("Largest force of a link at the end of a trajectory.")
     trajectories: int = result_field("Number of trajectories.")
     failed: int = result_field("Number of those in which a solver has failed.")

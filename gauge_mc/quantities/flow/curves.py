@@ -164,9 +164,7 @@ def weights_of(energy: str) -> tuple[float, float]:
 def read_flow(tables: Tables, skip: Skips = 0, fewest: int = MIN_CONFIGURATIONS) -> FlowTable:
     """Read the gradient flow of the whole lattice from the table of one chain or several."""
     subject = "the gradient flow of the whole lattice"
-    table = read_series(
-        tables, COLUMNS, subject, skip, fewest, rows=lambda table: table["slice"] == WHOLE
-    )
+    table = read_series(tables, COLUMNS, subject, skip, fewest, rows=lambda x: x["slice"] == WHOLE)
     times = table.index["t"]
     if (np.diff(times) <= 0).any():
         raise GaugeError(

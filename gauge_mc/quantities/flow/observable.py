@@ -324,9 +324,7 @@ class GradientFlowObservable(Observable):
                 f"The table {source} is damaged: its configurations do not have the same flow "
                 f"times and slices; check it with `{CommandLine('verify', source)}`."
             ) from error
-        curves = {
-            name: TimeSeries(sweeps, value[:, :, 0], first=0) for name, value in values.items()
-        }
+        curves = {name: TimeSeries(sweeps, x[:, :, 0], first=0) for name, x in values.items()}
         for name, value in values.items():
             if value.shape[2] > 1:
                 for i, t in enumerate(times):

@@ -51,9 +51,7 @@ class Spacing:
     """A lattice spacing in fm."""
 
     value: Estimate = result_field("a in fm, with its statistical error.")
-    scale_error: float = result_field(
-        "Error of a in fm that is due to the error of the reference scale."
-    )
+    scale_error: float = result_field("Error of a in fm due to the error of the reference scale.")
     reference: float = result_field("The reference scale in fm.")
     reference_error: float = result_field("Error of the reference scale in fm.")
     source: str = result_field("Where the reference scale comes from, in words.")
@@ -86,9 +84,7 @@ class FlowScales:
     target: float = result_field("Value that defines both scales.")
     tree_level: bool = result_field("Whether E was corrected at tree level.")
     configurations: int = result_field("Number of configurations.")
-    updates: int | None = result_field(
-        "Updates from one configuration to the next; None if they differ."
-    )
+    updates: int | None = result_field("Updates between configurations; None if they differ.")
     t_max: float = result_field("Longest flow time measured.")
     t0: Estimate = result_field("t0/a^2; tau_int is in configurations.", symbol="t0/a²")
     t0_interpolation: float = result_field("Estimate of the interpolation error of t0/a^2.")
@@ -201,9 +197,7 @@ GOAL = Option(
     "0.1 for SU(2).",
     default=f"{TARGET:g}",
 )
-TREE_LEVEL = Option(
-    "tree_level", bool, "Divide E by its lattice artefacts at tree level (arXiv:1406.0827)."
-)
+TREE_LEVEL = Option("tree_level", bool, "Divide E by its tree-level artefacts (arXiv:1406.0827).")
 SQRT_T0 = Option(
     "sqrt_t0",
     float,

@@ -61,24 +61,14 @@ class TopologicalCharge:
     alpha: float = result_field("Factor that brings the charges nearest to integers.")
     deviation: float = result_field("Root-mean-square distance of alpha Q from integers.")
     configurations: int = result_field("Number of configurations.")
-    updates: int | None = result_field(
-        "Updates from one configuration to the next; None if they differ."
-    )
-    changes: int = result_field(
-        "How often the rounded charge changes from one configuration to the next."
-    )
-    mean: Estimate = result_field(
-        "<Q>, whose tau_int is that of Q in configurations.", symbol="<Q>"
-    )
-    square: Estimate = result_field(
-        "<Q^2>, whose tau_int is that of Q^2 in configurations.", symbol="<Q²>"
-    )
+    updates: int | None = result_field("Updates between configurations; None if they differ.")
+    changes: int = result_field("How often the rounded charge changes between configurations.")
+    mean: Estimate = result_field("<Q>, with tau_int of Q in configurations.", symbol="<Q>")
+    square: Estimate = result_field("<Q^2>, with tau_int of Q^2 in configurations.", symbol="<Q²>")
     kurtosis: Estimate = result_field(
         "(<Q^4> - 3 <Q^2>^2) / <Q^2>, which is -12 b2.", symbol="(<Q⁴> − 3<Q²>²)/<Q²>"
     )
-    susceptibility: Estimate = result_field(
-        "chi_t a^4 = <Q^2> / V, with the number of sites V.", symbol="χ_t a⁴"
-    )
+    susceptibility: Estimate = result_field("chi_t a^4 = <Q^2> / V, with V sites.", symbol="χ_t a⁴")
     susceptibility_t0: Estimate | None = result_field(
         "chi_t t0^2; None if t0 is unknown.", symbol="χ_t t0²"
     )
@@ -89,9 +79,7 @@ class TopologicalCharge:
         "Error of chi_t^(1/4) in MeV that is due to the error of the reference scale."
     )
     source: str = result_field("Where the reference scale comes from, in words.")
-    s_max: float = result_field(
-        "Largest Re Tr(1 - U_p) of all plaquettes of all configurations at this flow time."
-    )
+    s_max: float = result_field("Largest Re Tr(1 - U_p) in all configurations at this flow time.")
     inadmissible: float = result_field(
         "Fraction of configurations with a plaquette at which Re Tr(1 - U_p) is 0.067 or more."
     )
@@ -308,9 +296,7 @@ TIME = Option(
     "Flow time t/a² at which Q is taken; the first measured time that is not smaller.",
     default="t0, or the last time if the flow does not reach t0",
 )
-ROUND = Option(
-    "round", bool, "Round αQ to integers, with the α that brings the charges nearest to integers."
-)
+ROUND = Option("round", bool, "Round αQ to integers, with the α that brings αQ nearest to them.")
 
 CHOICE = (CHARGE, TIME, ROUND, *scales.DEFINITION)
 """Options that choose the charge, for fits and plots."""

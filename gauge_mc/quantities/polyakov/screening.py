@@ -259,7 +259,7 @@ class ScreeningPoint:
     part: str = result_field("Part of the loop: Re L, Im L, or L for both.", symbol="part")
     r: int = result_field("Distance r/a of the planes.", symbol="r/a")
     correlator: Estimate = result_field(
-        "Its correlator, without the constant of the fit.", symbol="C(r)"
+        "Its correlator without the fitted constant.", symbol="C(r)"
     )
     effective_mass: Estimate | None = result_field(
         "m / T from r and r + 1; null where it is not known.", symbol="m_eff/T"
@@ -318,10 +318,8 @@ def read_planes(tables: Tables, skip: Skips = 0) -> PlaneSeries:
         n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest
     ]
     parts = [
-        series.values[name][:, columns]
-        .reshape(series.sweeps.size, -1, longest // 2 + 1)
-        .mean(axis=1)
-        for name in ("re", "im")
+        series.values[x][:, columns].reshape(series.sweeps.size, -1, longest // 2 + 1).mean(axis=1)
+        for x in ("re", "im")
     ]
     chains = series.sweeps, series.replicas
     return PlaneSeries(ensemble_of(series.header), lattice, *chains, longest, *parts)

@@ -57,7 +57,7 @@ LEVELS = Option(
 )
 
 SAMPLES = Option(
-    "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
+    "samples", bool, "Also write samples of V(R) and their covariance to potential.h5."
 )
 
 SOURCE = Option(
@@ -148,11 +148,9 @@ class PotentialResult(FitResult):
         """Return the string tension, r0, and the spacing in fm."""
         scales = self.potential.scales
         return [
-            quoted_number(
-                SYMBOLS[name], scales[name].value, scales[name].systematic, UNIT.get(name, "")
-            )
-            for name in QUOTED
-            if name in scales
+            quoted_number(SYMBOLS[x], scales[x].value, scales[x].systematic, UNIT.get(x, ""))
+            for x in QUOTED
+            if x in scales
         ]
 
     def unquoted(self) -> str:
@@ -164,9 +162,7 @@ class PotentialResult(FitResult):
     def histories(self) -> Mapping[str, tuple[Integers, Array]]:
         """Return the time series of the numbers that one quotes; see `FitResult.histories`."""
         series = self.samples.histories
-        return {
-            SYMBOLS[name]: (self.samples.sweeps, series[name]) for name in QUOTED & series.keys()
-        }
+        return {SYMBOLS[x]: (self.samples.sweeps, series[x]) for x in QUOTED & series.keys()}
 
     def _chart(self) -> str:
         from gauge_mc.reports.cells import potential_cell
@@ -377,8 +373,7 @@ def states_of(
         for path in loop_tables.paths_of(loops)
     ]
     states = [
-        [loop_tables.effective_energies(path) for path in state]
-        for state in zip(*paths, strict=False)
+        [loop_tables.effective_energies(path) for path in x] for x in zip(*paths, strict=False)
     ]
     return states, tuple(basis)
 

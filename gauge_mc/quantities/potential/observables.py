@@ -169,9 +169,7 @@ class _LoopLines:
             for n, slab in enumerate(line_field.slabs):
                 slab.launch(kernel, slab.whole(), **values(n))
             line_field.exchange_halo(depth=None)
-        launched = [
-            extent for extent in self._loops.extents if extent[0] == TIME or extent[1] <= extent[2]
-        ]
+        launched = [x for x in self._loops.extents if x[0] == TIME or x[1] <= x[2]]
         sums = [SlabSums(slab, 1, len(launched)) for slab in self._lines[0].slabs]
         for plane, r, t in launched:
             pairs = zip(sums, self._lines[r - 1].slabs, self._lines[t - 1].slabs, strict=True)

@@ -46,6 +46,7 @@ from gauge_mc.plots.runs import TablePlot, caution, labels_of, one_run
 from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.fit import LEVELS, TABLES, PotentialFit, read_result, states_of
 from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit
+from gauge_mc.quantities.potential.loop_tables import AXIS
 from gauge_mc.quantities.potential.ratios import AnisotropyFit
 from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
 from gauge_mc.quoting import CommandLine
@@ -313,11 +314,7 @@ class ForcePlot(PlotOfPotentials):
         for i, (label, result) in enumerate(runs):
             symbol = look(i)
             for on_axis, face in ((True, symbol["color"]), (False, "white")):
-                some = [
-                    p
-                    for p in result.force
-                    if (p.path == loop_tables.AXIS) == on_axis and _is_known(p)
-                ]
+                some = [p for p in result.force if (p.path == AXIS) == on_axis and _is_known(p)]
                 style = {**symbol, "markerfacecolor": face}
                 x, y = [point.distance for point in some], [point.scaled for point in some]
                 marks.append(Symbols.of(x, y, style))
@@ -351,7 +348,7 @@ def _is_known(force: ForcePoint) -> bool:
 def _key(runs: Runs, shown: int) -> list[Mark]:
     """Return the entries of the legend that explain symbols, errors, and what is left out."""
     every = [x for _, result in runs for x in result.force]
-    hollow = any(x.path != loop_tables.AXIS for x in every)
+    hollow = any(x.path != AXIS for x in every)
     entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
     if any(FORCES.keys() & result.scales.keys() for _, result in runs):
@@ -393,7 +390,7 @@ class ScalingPlot(PlotOfPotentials):
             nan = result.best.curve(np.array([r0]))[0] if result.best else math.nan
             x, y = result.distances / r0, r0 * (result.continuum - nan)
             error = r0 * np.array([point.error for point in result.points])
-            on_axis = np.array([point.path == loop_tables.AXIS for point in result.points])
+            on_axis = np.array([point.path == AXIS for point in result.points])
             for some, face in ((on_axis, symbol["color"]), (~on_axis, "white")):
                 inner = {**symbol, "capsize": 0, "markerfacecolor": face, "zorder": 2}
                 marks.append(Symbols(x[some], y[some], error[some], style=inner))
@@ -443,9 +440,7 @@ class AnisotropyPlot(TablePlot):
             in_space = [(y.t, y.value) for y in anisotropy.space if y.x == x]
             ratios += [*_known(along_t, hollow), *_known(in_space, full)]
             ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
-            shifted = [
-                (point.y + 0.06 * i, point.xi) for point in anisotropy.points if point.x == x
-            ]
+            shifted = [(p.y + 0.06 * i, p.xi) for p in anisotropy.points if p.x == x]
             points += _known(shifted, full)
         band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
         ends = xi.value - xi.error, xi.value + xi.error

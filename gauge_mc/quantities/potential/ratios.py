@@ -51,12 +51,8 @@ class CreutzRatios:
     ensemble: dict[str, str] = result_field("Group, beta and lattice of the ensemble.")
     r: list[int] = result_field("Extents R of the ratios.")
     t: list[int] = result_field("Extents T of the ratios.")
-    chi: list[list[float]] = result_field(
-        "Ratio for each R and T; NaN where a loop is not positive."
-    )
-    error: list[list[float]] = result_field(
-        "Standard error for each R and T; NaN where a loop is not positive."
-    )
+    chi: list[list[float]] = result_field("Ratio by R and T; NaN where a loop is not positive.")
+    error: list[list[float]] = result_field("Standard error; NaN where a loop is not positive.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,9 +192,7 @@ class Anisotropy:
         "Change of the average if loops of the smallest extent are left out as well; NaN if "
         "there are no larger ones."
     )
-    interpolation: float = result_field(
-        "Change of the average if the polynomials have one point less."
-    )
+    interpolation: float = result_field("Change of the average if polynomials have one point less.")
     least: int = result_field("Smallest x and y of the average.")
     chi2: float = result_field(
         "Scatter of xi(x, y) about the average (arXiv:2209.14188); 0 for one."

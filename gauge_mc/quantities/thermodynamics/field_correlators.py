@@ -147,9 +147,7 @@ class LoopFieldCorrelators:
 
     ensemble: Mapping[str, str] = result_field("Group, beta, lattice, action and flow.")
     loops: Sequence[Estimate] = result_field("The flowed Polyakov loop at the flow times.")
-    points: Sequence[FieldCorrelatorPoint] = result_field(
-        "The correlators, by distance and flow time."
-    )
+    points: Sequence[FieldCorrelatorPoint] = result_field("Correlators, by distance and flow time.")
     cautions: Sequence[str] = result_field("What to keep in mind, in sentences.", list)
 
 
@@ -217,9 +215,7 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
             "mean nothing: measure in the deconfined phase, or more."
         )
     if norms[0] is None:
-        cautions.append(
-            "G_norm is not known for this action and flow, and ratios to it are left out."
-        )
+        cautions.append("G_norm is not known for this action and flow; ratios to it are left out.")
     if not any(x.inside for x in points):
         cautions.append(
             f"No flow time has a smoothing radius √(8t) between a and τ/3 with τ ≤ {extent // 2} "
@@ -375,11 +371,9 @@ def flow_state(
 
 def _combined(both: tuple[Array, Array], constant: Estimate, a: float, b: float) -> Estimate:
     """Return a times the first series plus b times the second one minus a constant."""
-    combination = estimate(a * both[0] + b * both[1])
-    value = combination.value - b * constant.value
-    return replace(
-        combination, value=value, error=math.hypot(combination.error, b * constant.error)
-    )
+    total = estimate(a * both[0] + b * both[1])
+    value = total.value - b * constant.value
+    return replace(total, value=value, error=math.hypot(total.error, b * constant.error))
 
 
 def _minus(first: Estimate, second: Estimate) -> Estimate:
@@ -458,11 +452,7 @@ class FieldCorrelatorsPlot(TablePlot):
         """Show G_E and G_B divided by G_norm, a curve for each flow time."""
         correlators = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
         caution(*correlators.cautions)
-        shown = [
-            point
-            for point in correlators.points
-            if point.inside and point.electric_ratio is not None
-        ]
+        shown = [x for x in correlators.points if x.inside and x.electric_ratio is not None]
         if not shown:
             raise GaugeError(
                 "There is no correlator with a smoothing radius √(8t) between a and τ/3 whose "

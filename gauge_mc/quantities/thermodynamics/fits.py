@@ -134,13 +134,16 @@ class ThermodynamicsFit(Fit):
 FITS.register(ThermodynamicsFit())
 
 
+def _runs_of(folder: Path, options: Mapping[str, Any]) -> integral.BulkRuns:
+    """Return the runs that options choose."""
+    cold, skip = options.get(COLD.name), options.get(SKIP.name, 0)
+    cold_folder = Path(cold) if cold else None
+    return integral.read_bulk_runs(folder, cold_folder, skip, options.get(EXTENT.name))
+
+
 def thermodynamics(folder: Path, options: dict[str, Any]) -> integral.ThermodynamicsResult:
     """Return the equation of state of the runs in a folder, as options choose it."""
-    skip = options.get(SKIP.name, 0)
-    cold = options.get(COLD.name)
-    runs = integral.read_bulk_runs(
-        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
-    )
+    runs = _runs_of(folder, options)
     couplings, differences = runs.differences()
     extent, by_extent = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
     critical = by_extent.get(extent)
@@ -238,9 +241,7 @@ def critical_couplings(text: str) -> dict[int, float]:
                 "couplings, as in 4:5.6925,6:5.8943."
             ) from error
     if any(extent < 1 or not 0 < beta < math.inf for extent, beta in couplings.items()):
-        raise UsageError(
-            f"{CRITICAL.flag} is '{text}'; N_t and critical couplings must be positive."
-        )
+        raise UsageError(f"{CRITICAL.flag} is '{text}'; N_t and couplings must be positive.")
     return couplings
 
 
@@ -333,10 +334,7 @@ FITS.register(EnergyMomentumFit())
 
 def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
     """Return the entropy density and the trace anomaly of the runs in a folder."""
-    skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
-    runs = integral.read_bulk_runs(
-        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
-    )
+    runs = _runs_of(folder, options)
     extent = runs.lattice.t
     radii = (options.get(RADIUS_MIN.name, SMALLEST), options.get(RADIUS_MAX.name, extent / 2))
     if not radii[0] < radii[1]:
@@ -348,7 +346,7 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
     states, lacking = [], []
     for beta in sorted({x.coupling.beta for x in runs.hot}):
         sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
-        hot, zero = (_energies(side, energy, skip) for side in sides)
+        hot, zero = (_energies(side, energy, options.get(SKIP.name, 0)) for side in sides)
         if hot is None or zero is None:
             lacking.append(f"{beta:.12g}")
             continue

@@ -192,9 +192,7 @@ class ThermodynamicState:
     beta_function: float | None = result_field(
         "-d beta / d ln a; null where the scale is not known.", symbol="−dβ/d ln a"
     )
-    anomaly: Estimate | None = result_field(
-        "Trace anomaly (e - 3 p) / T^4.", None, symbol="(ε−3p)/T⁴"
-    )
+    anomaly: Estimate | None = result_field("Trace anomaly (e - 3p)/T^4.", None, symbol="(ε−3p)/T⁴")
     pressure: Estimate | None = result_field("p / T^4.", None, symbol="p/T⁴")
     energy: Estimate | None = result_field("Energy density e / T^4.", None, symbol="ε/T⁴")
     entropy: Estimate | None = result_field("Entropy density s / T^3.", None, symbol="s/T³")
@@ -437,10 +435,8 @@ def read_bulk_runs(
 def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
     """Return the runs on the largest lattice at each coupling."""
     sites: dict[float, int] = {}
-    for bulk_run in runs:
-        sites[bulk_run.coupling.beta] = max(
-            sites.get(bulk_run.coupling.beta, 0), bulk_run.lattice.sites
-        )
+    for run in runs:
+        sites[run.coupling.beta] = max(sites.get(run.coupling.beta, 0), run.lattice.sites)
     return [run for run in runs if run.lattice.sites == sites[run.coupling.beta]]
 
 

@@ -65,7 +65,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
             runs.add_column(name, justify="right", no_wrap=" " not in name)
         runs.columns[0].justify = "left"
         for volume in f.volumes:
-            for number, result in enumerate(volume.runs):
+            for n, result in enumerate(volume.runs):
                 cells = [
                     f"{result.beta:.12g}",
                     str(result.measurements),
@@ -74,9 +74,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
                     str(result.sector_changes),
                     "" if result.tunnelling_time is None else f"{result.tunnelling_time:.0f}",
                 ]
-                runs.add_row(
-                    "" if number else volume.lattice, *(cells if has_times else cells[:-1])
-                )
+                runs.add_row("" if n else volume.lattice, *(cells if has_times else cells[:-1]))
         sections = [
             ("Crossings of U", results.BinderCrossing, f.crossings),
             ("In an infinite volume", results.CriticalCoupling, f.critical),
@@ -99,10 +97,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
         return [
             *(best or finite[-1:]),
             *(quoted_field(heat, "value") for heat in f.latent_heats[:1]),
-            *(
-                QuotedNumber(each.product, each.value, each.error, each.scale_error)
-                for each in f.temperatures
-            ),
+            *(QuotedNumber(x.product, x.value, x.error, x.scale_error) for x in f.temperatures),
         ]
 
     def unquoted(self) -> str:

@@ -317,7 +317,7 @@ class CriticalCoupling:
     chi2: float = result_field("chi2 of the straight line.", symbol="χ²")
     dof: int = result_field("Degrees of freedom.", symbol="dof")
     p_value: float = result_field(
-        "Probability of a larger chi2 if the values lie on the line.", symbol="p"
+        "Probability of a larger chi2 for values on the line.", symbol="p"
     )
 
 

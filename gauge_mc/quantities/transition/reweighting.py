@@ -130,9 +130,7 @@ class MultiHistogram:
     def _block_counts(self) -> list[int]:
         """Number of blocks of every chain, the same for all chains of a ladder."""
         sizes = [chain.action.size for chain in self.chains]
-        times = [
-            max(chain.tau_int, self._ladder_times.get(chain.ladder, 0)) for chain in self.chains
-        ]
+        times = [max(x.tau_int, self._ladder_times.get(x.ladder, 0)) for x in self.chains]
         lengths = [bin_length(*x) for x in zip(sizes, times, strict=True)]
         counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
         least: dict[int | None, int] = {}
@@ -153,9 +151,7 @@ class MultiHistogram:
         times: dict[int | None, float] = {}
         for number, chains in ladders.items():
             size = min(chain.action.size for chain in chains)
-            mean = np.mean(
-                [[chain.action[:size], *chain.values[:, :size]] for chain in chains], axis=0
-            )
+            mean = np.mean([[x.action[:size], *x.values[:, :size]] for x in chains], axis=0)
             times[number] = float(np.nanmax([0.5, *(estimate(x).tau_int for x in mean)]))
         return times
 
@@ -466,10 +462,8 @@ class ThermalVolume:
     def reweighting(self) -> MultiHistogram:
         """The measurements as one sample, with the values |L|, |L|^2, |L|^4 and nearness."""
         chains = [
-            MarkovChain(
-                chain.beta, chain.action, self._values(chain.loop), chain.tau_int, chain.ladder
-            )
-            for chain in self.chains
+            MarkovChain(x.beta, x.action, self._values(x.loop), x.tau_int, x.ladder)
+            for x in self.chains
         ]
         return MultiHistogram(chains, self.replicas, self.seed)
 
