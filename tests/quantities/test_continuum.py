@@ -208,7 +208,7 @@ def test_other_definitions_and_actions_are_told(runs, tmp_path):
     assert "target = 0.2" in " ".join(result.found.cautions)
     changed = table.replace("action: wilson", "action: symanzik").partition("# sha256")[0]
     (run / "flow.csv").write_text(changed)
-    with pytest.raises(GaugeError, match="of another table than"):
+    with pytest.raises(GaugeError, match="from another table than"):
         gauge_mc.fit("continuum", [*runs[1:], run], of="w0/√t₀")
     gauge_mc.fit("scale", run)
     with pytest.raises(UsageError, match="different actions"):
