@@ -1,10 +1,10 @@
 # What the stages of stages.py do, in the checkout; a failing command ends a stage.
 shopt -s nullglob
 PYTEST=".venv/bin/python -m pytest -p no:cacheprovider"
-NUMBERS=(tests/analysis tests/fits tests/quantities/*/{analysis,fits} tests/extensions/*/*/{analysis,fits} tests/reference)
+NUMBERS=(tests/analysis tests/fits tests/quantities/{,*/}test_*.py tests/extensions/*/*/{analysis,fits} tests/reference)
 # These go through everything: kernels, files, commands, fits, exports and plots.
 SAMPLE=(tests/test_pins.py tests/files tests/formats/test_nersc.py tests/formats/test_ildg.py tests/exports tests/fits
-    tests/quantities/*/fits tests/cli/test_json.py tests/plots tests/quantities/*/plots tests/extensions/*/*/plots)
+    tests/quantities/{,*/}test_*.py tests/cli/test_json.py tests/plots tests/extensions/*/*/plots)
 ON_AMD="tests/domain tests/emulator/test_orders.py tests/devices/test_cuda_device.py tests/test_strict.py
     tests/extensions/quarks/test_device_iterations.py::test_bytes_are_those_with_the_host_on_all_divisions"
 
@@ -44,7 +44,7 @@ try_registers() {
     here=$(.venv/bin/python -c 'from gauge_mc.devices.cpu.compiler import register_bytes; print(register_bytes())')
     for size in 16 32 64; do # all other tests have this machine's
         [ "$size" = "$here" ] || $PYTEST -p tests.tools.registers --registers "$size" -m "$MOST" \
-            tests/test_pins.py tests/quantities/potential/fits/test_anisotropy.py
+            tests/test_pins.py tests/quantities/potential/test_ratios.py
     done
 }
 

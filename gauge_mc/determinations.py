@@ -434,9 +434,7 @@ def _keywords() -> Iterator[inspect.Parameter]:
     """Yield the options of runs and of numbers as keyword arguments."""
     signature: Any = inspect.signature(generate)
     yield from (each for each in signature.looked_up if each.name not in FIXED_OPTIONS)
-    yield from option_keywords(
-        option for _, goal in goals().values() for option in goal.fit_options
-    )
+    yield from option_keywords(x for _, goal in goals().values() for x in goal.fit_options)
 
 
 def plan_of(
@@ -458,9 +456,7 @@ def plan_of(
     named = {name: value for name, value in values.items() if value is not None}
     if refused := named.keys() & {*FIXED_OPTIONS}:
         raise UsageError(f"{min(refused)} is chosen for {quantity}; leave it out.")
-    options = {
-        option.name: named.pop(option.name) for option in goal.fit_options if option.name in named
-    }
+    options = {x.name: named.pop(x.name) for x in goal.fit_options if x.name in named}
     checked = named_values(None, named)
     console = Console(quiet=not progress or bool(checked.get("quiet")))
     limits = relative_error(error), seconds, clock.monotonic()

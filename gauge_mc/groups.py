@@ -100,9 +100,7 @@ class Group:
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection of this group."""
-        return self._with_bounds(Choice.of("group", self.name, self.header, self.cpp))
-
-    def _with_bounds(self, choice: Choice) -> Choice:
+        choice = Choice.of("group", self.name, self.header, self.cpp)
         return replace(choice, usual_bounds=tuple(self.launch_bounds.items()))
 
     def __repr__(self) -> str:

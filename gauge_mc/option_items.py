@@ -66,7 +66,7 @@ class OptionItem:
         checked = check_options(declared.values(), named, self.place(named))
         for name, value in checked.items():
             each = declared[name].each
-            if each is not None and not _is_word(value):
+            if each is not None and not (isinstance(value, str) and value.isalpha()):
                 checked[name] = declared[name].numbers(value, READ[each])
         usual = {name: x.usual for name, x in declared.items() if x.usual is not None}
         self.values: dict[str, Any] = {**usual, **checked}
@@ -118,7 +118,10 @@ class OptionItem:
     def parse(cls, text: str) -> Self:
         """Read a thing from text, in which names of options may have capital letters."""
         declared = {option.name: option for option in cls.options()}
-        words = [_in_lower_case(word.strip()) for word in re.split(cls.within, text)]
+        words = [
+            re.sub(r"\w+(?==)", lambda name: name[0].lower(), word.strip())
+            for word in re.split(cls.within, text)
+        ]
         places = [declared[name] for name in cls.leading]
         named = 0
         while named < len(words) and places and not _is_named(words[named], declared):
@@ -202,11 +205,6 @@ class Items(tuple[Item, ...]):
         return self[0].joined.join(map(str, self)) if self else ""
 
 
-def _in_lower_case(word: str) -> str:
-    """Return a word with the names of options in lower case."""
-    return re.sub(r"\w+(?==)", lambda name: name[0].lower(), word)
-
-
 def option_name(key: object) -> str:
     """Return the name of an option for a key of a table."""
     return str(key).replace("-", "_").lower()
@@ -215,11 +213,6 @@ def option_name(key: object) -> str:
 def _is_named(word: str, options: Mapping[str, Option]) -> bool:
     """Return whether a word gives an option by name."""
     return "=" in word or word.replace("-", "_") in options
-
-
-def _is_word(value: object) -> bool:
-    """Return whether a value that consists of numbers is a word instead."""
-    return isinstance(value, str) and value.isalpha()
 
 
 class Configurable:

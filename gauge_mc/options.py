@@ -119,8 +119,8 @@ class Option(Number):
     def __post_init__(self) -> None:
         if not isinstance(self.default, str):
             raise TypeError(
-                f"the default of the option {self.name} is {quoted(self.default)}, which are no "
-                "words; give a value as usual="
+                f"the default of the option {self.name} is {quoted(self.default)}, which is not "
+                "text; give a value as usual="
             )
 
     @property
@@ -203,9 +203,7 @@ class Option(Number):
             if not value.strip():
                 raise UsageError(f"{self.called} is empty; give a value, or leave the option out.")
             if not value.isprintable():
-                raise UsageError(
-                    f"{self.called} has characters that cannot be printed; choose another value."
-                )
+                raise UsageError(f"{self.called} has unprintable characters; choose another value.")
             return words_in_any_case(value, self.choices, self.separator)
         if not isinstance(value, bool):
             finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)

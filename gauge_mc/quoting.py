@@ -68,14 +68,15 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else _escape(c) for c in text)
-
-
-def _escape(letter: str) -> str:
-    code = ord(letter)
-    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    return letter.encode("unicode_escape").decode("ascii")
+    letters = []
+    for letter in text:
+        if letter.isprintable() or letter == "\n":
+            letters.append(letter)
+        elif 0xDC80 <= ord(letter) <= 0xDCFF:  # how Python represents a byte that is not UTF-8
+            letters.append(f"\\x{ord(letter) - 0xDC00:02x}")
+        else:
+            letters.append(letter.encode("unicode_escape").decode("ascii"))
+    return "".join(letters)
 
 
 def shortened(text: str, longest: int = LONGEST_WORD) -> str:

@@ -64,9 +64,7 @@ def installed() -> EntryPoints:
 def ours() -> EntryPoints:
     """Return the entry points of this package and its extensions."""
     folders = [HERE, *sorted(path.parent for path in HERE.glob("extensions/*/entry_points.txt"))]
-    return EntryPoints(
-        entry for folder in folders for entry in FolderDistribution(folder).entry_points
-    )
+    return EntryPoints(x for folder in folders for x in FolderDistribution(folder).entry_points)
 
 
 def entry_points(group: str) -> list[EntryPoint]:
@@ -97,13 +95,16 @@ class PluginFailure:
 
 
 def plugin_failure(error: BaseException) -> PluginFailure | None:
-    """Return the place in an installed plug-in that an error comes from; None if it is of none.
+    """Return the place in an installed plug-in that an error comes from; None if it is from none.
 
     The place is the last line of a plug-in that was carried out. If a function of a plug-in was
     called with arguments that it does not take, no line was, and the place is the beginning of the
     function.
     """
-    packages = _packages()
+    groups = [group for group in installed().groups if group.startswith(GROUPS)]
+    entries = [entry for group in groups for entry in installed().select(group=group)]
+    tops = {entry: re.split("[.:]", entry.value)[0] for entry in entries}
+    packages = {top: entry.dist.name if entry.dist else top for entry, top in tops.items()}
     failure = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if name := packages.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
@@ -112,14 +113,6 @@ def plugin_failure(error: BaseException) -> PluginFailure | None:
         places = _functions(called[1], packages)
         failure = next((PluginFailure(n, c.co_filename, c.co_firstlineno) for n, c in places), None)
     return failure
-
-
-def _packages() -> dict[str, str]:
-    """Return the top-level packages of all plug-ins, with the names of their distributions."""
-    groups = [group for group in installed().groups if group.startswith(GROUPS)]
-    entries = [entry for group in groups for entry in installed().select(group=group)]
-    tops = {entry: re.split("[.:]", entry.value)[0] for entry in entries}
-    return {top: entry.dist.name if entry.dist else top for entry, top in tops.items()}
 
 
 def _functions(name: str, packages: dict[str, str]) -> Iterator[tuple[str, CodeType]]:

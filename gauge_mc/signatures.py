@@ -92,10 +92,7 @@ def with_fields(
 ) -> Callable[[F], F]:
     """Return a decorator that lets the signature of a function list the fields of data classes."""
     return with_keywords(
-        lambda: [
-            *(k for kind in kinds for k in field_keywords(kind)),
-            *option_keywords(options()),
-        ]
+        lambda: [*(k for kind in kinds for k in field_keywords(kind)), *option_keywords(options())]
     )
 
 
@@ -129,9 +126,7 @@ def _accepted(hint: Any, field: dataclasses.Field[Any]) -> Any:
 
 def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     """Return a decorator that lets the signature of a function list options of several things."""
-    return with_keywords(
-        lambda: option_keywords(option for _, options in owners() for option in options)
-    )
+    return with_keywords(lambda: option_keywords(x for _, options in owners() for x in options))
 
 
 def option_keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:
@@ -198,15 +193,11 @@ def _check(function: Callable[..., Any], parameter: inspect.Parameter, value: ob
     values = value if parameter.kind is inspect.Parameter.VAR_POSITIONAL else (value,)
     for element in values:  # type: ignore[attr-defined]
         if not _accepts(hint, element):
+            called = function.__qualname__.removesuffix(".__init__")  # as users call it
             raise UsageError(
-                f"{parameter.name} of {_name(function)} is {quoted(element)}; give "
+                f"{parameter.name} of {called} is {quoted(element)}; give "
                 f"{in_words(_words(hint), 'or')}."
             )
-
-
-def _name(function: Callable[..., Any]) -> str:
-    """Return the name of a function as users call it, such as ``Field.cold``."""
-    return function.__qualname__.removesuffix(".__init__")
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from tests.tools.compile_cuda import TOOLCHAINS, sources_of
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ("gauge_mc/quantities/flow/scales.py", {"tests/quantities/flow/analysis/test_scales.py"}),
+        ("gauge_mc/quantities/flow/scales.py", {"tests/quantities/flow/test_scales.py"}),
         ("tests/test_quoting.py", {"tests/test_quoting.py"}),
         ("gauge_mc/updates/integrators.py", {"tests/updates/test_integrators.py"}),
         ("gauge_mc/updates/heatbath.py", {"tests/updates/test_heatbath.py"}),

@@ -199,23 +199,31 @@ TERMS = {
 }
 
 
-@pytest.mark.parametrize("name", REASONS)
-def test_installed_actions_that_clash_are_left_out(tmp_path, name):
+CASES = [
+    *(("actions", "action", name, ("sharing", "first"), REASONS[name]) for name in REASONS),
+    *(("updates.terms", "kind of terms", name, ("fine",), TERMS[name]) for name in TERMS),
+]
+
+
+@pytest.mark.parametrize(("group", "kind", "name", "good", "reason"), CASES)
+def test_installed_things_that_clash_are_left_out(tmp_path, group, kind, name, good, reason):
     """The first of two stays, an option may be shared, and help texts are there."""
-    path = install_several(tmp_path, "actions", name, "sharing", "first")
+    path = install(tmp_path, group, name, *good)
     said = (
-        f"gauge-mc: The action '{name}' of the package several is left out, because its option "
-        f"--{REASONS[name]}; rename it there.\n"
+        f"gauge-mc: The {kind} '{name}' of the package several is left out, because its option "
+        f"--{reason}; rename it there.\n"
     )
-    scan = name == "refined"
-    for words in [("scan",)] if scan else [("generate",), ("measure", "wilson-loops")]:
+    for words in [("scan",)] if name == "refined" else [("generate",), ("measure", "wilson-loops")]:
         done = run(*words, "--help", PYTHONPATH=path)
         assert (done.returncode, done.stderr) == (0, said)
-        assert "--foo" in done.stdout
-        assert name not in done.stdout
+        if group == "actions":
+            assert "--foo" in done.stdout
+            assert name not in done.stdout
+        else:
+            assert done.stdout.count("Further terms.") == (words == ("generate",))
 
 
-def install_several(folder, kinds, *names):
+def install(folder, kinds, *names):
     """Install the package `several` with things of a kind; return the path of modules."""
     (folder / "several.py").write_text(SEVERAL)
     about = folder / "several-1.0.dist-info"
@@ -224,19 +232,6 @@ def install_several(folder, kinds, *names):
     entries = "".join(f"{name} = several:{name.upper()}\n" for name in names)
     (about / "entry_points.txt").write_text(f"[gauge_mc.{kinds}]\n{entries}")
     return os.pathsep.join([str(folder), *sys.path])
-
-
-@pytest.mark.parametrize("name", TERMS)
-def test_installed_terms_that_clash_are_left_out(tmp_path, name):
-    path = install_several(tmp_path, "updates.terms", name, "fine")
-    said = (
-        f"gauge-mc: The kind of terms '{name}' of the package several is left out, because its "
-        f"option --{TERMS[name]}; rename it there.\n"
-    )
-    for words in [("generate",), ("measure", "wilson-loops")]:
-        done = run(*words, "--help", PYTHONPATH=path)
-        assert (done.returncode, done.stderr) == (0, said)
-        assert done.stdout.count("Further terms.") == (words == ("generate",))
 
 
 @pytest.mark.parametrize("kinds", [ACTION_TERMS, ADDITIONS, BENCH_KINDS], ids=lambda it: it.kind)
@@ -258,47 +253,16 @@ def test_one_option_may_be_shared_but_not_redefined():
             merged([("a", [one]), ("b", [other])])
 
 
-CLASHING = """
-from gauge_mc.actions.loops import Wilson
-from gauge_mc.options import Option
-
-
-class Weighted(Wilson):
-    name = "weighted"
-    options = (Option("weight", float, "Another weight.", usual=1.0),)
-
-
-class Loud(Wilson):
-    name = "loud"
-    options = (Option("loudness", float, "Another number.", usual=1.0),)
-
-
-WEIGHTED, LOUD = Weighted(), Loud()
-"""
-
-
 @pytest.mark.kernels
-def test_an_installed_action_whose_option_means_something_else_is_left_out(tmp_path, monkeypatch):
-    """Commands work without it, and a warning names both packages."""
+def test_commands_work_without_an_action_that_is_left_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make_run(Path("run"), group="su2", precision="single", configs=2)
-    (tmp_path / "clashing.py").write_text(CLASHING)
-    about = tmp_path / "clashing-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: clashing\nVersion: 1.0\n")
-    names = "weighted = clashing:WEIGHTED\nloud = clashing:LOUD\n"
-    (about / "entry_points.txt").write_text(f"[gauge_mc.actions]\n{names}")
-    path = os.pathsep.join([str(tmp_path), *sys.path])
+    path = install(tmp_path, "actions", "apelike", "first")
     words = ("wilson-loops", "run", "--weight", "0.3", "--output", "loops.csv", "--quiet")
     done = run("measure", *words, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert "smearing: APE, U -> P[U + w sum of staples], w = 0.3" in Path("loops.csv").read_text()
-    assert done.stderr == (
-        "gauge-mc: The action 'weighted' of the package clashing is left out, because its option "
-        "--weight has another meaning than that of the smearing ape of the package gauge-mc; "
-        "rename it there.\n"
-    )
-    done = run("generate", "--action", "weighted", "--output", "other", PYTHONPATH=path)
+    done = run("generate", "--action", "apelike", "--output", "other", PYTHONPATH=path)
     assert done.returncode == 2
-    known = "dbw2, iwasaki, loud, luscher-weisz, rectangle, symanzik or wilson"
-    assert f"There is no action 'weighted'; choose {known}." in done.stderr
+    known = "dbw2, first, iwasaki, luscher-weisz, rectangle, symanzik or wilson"
+    assert f"There is no action 'apelike'; choose {known}." in done.stderr

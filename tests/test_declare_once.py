@@ -1,10 +1,9 @@
-"""Whatever can be declared shows up everywhere once it is declared, and is named nowhere else.
+"""Whatever can be declared shows up everywhere once it is declared.
 
 `toys/` is a small package with one toy of each kind, and has tests of what they compute. Commands
 see it as they see any package that is installed: by its entry points.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -22,15 +21,11 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.registry import ours
 from gauge_mc.run.generate import generate
 from gauge_mc.updates.heatbath import heatbath
 from tests.observables.loops import staple
 from tests.reference import fields as reference
 from tests.toys.installed import TOYS
-
-ELSEWHERE = {"gauge_mc", "gauge_mc.extensions.publishing.papers", "gauge_mc.reports.sections"}
-"""Groups of entry points without names that users give."""
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE = {
@@ -484,44 +479,3 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
     installed("generate", *options(**GENERATE), "--output", "run", "--quiet")
     assert "link_trace.csv  records: 9" in installed("verify", "run")
     installed.end()
-
-
-PACKAGE = ROOT / "gauge_mc"
-DECLARING = {"Kernel", "Registry", "Column", "Option", "Number", "CommandLine", "load"}
-"""What is called with a name of another kind: of a kernel, a kind, a number, a Python package."""
-
-LISTS = {"OWN", "_HOMES", "__all__", "LIBRARIES"}
-"""Names of commands, public functions and optional packages."""
-
-
-def constants(path):
-    """The texts of a module but docstrings and names that it declares."""
-    texts, others = set(), set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            texts.add(node.value)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARING:
-            others |= {getattr(one, "value", None) for one in node.args}
-        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in LISTS:
-            others |= {getattr(one, "value", None) for one in ast.walk(node.value)}
-    return texts - others
-
-
-@pytest.mark.slow
-def test_no_name_occurs_outside_its_own_module():
-    """Of names that are no ordinary words; commands and parts of pages are things by themselves."""
-    homes = {}
-    for group in sorted({*ours().groups} - ELSEWHERE):
-        for entry in ours().select(group=group):
-            if "-" in entry.name:
-                place = PACKAGE.parent.joinpath(*entry.module.split("."))
-                home = place if place.is_dir() else place.with_suffix(".py")
-                homes.setdefault(entry.name, []).append(home)
-    assert len(homes) > 20
-    found = {path: constants(path) for path in PACKAGE.rglob("*.py") if path.name != "defaults.py"}
-    for name, own in homes.items():
-        assert not [
-            path
-            for path, texts in found.items()
-            if name in texts and not {path, *path.parents} & {*own}
-        ], name

@@ -200,33 +200,6 @@ def sources() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize(
-    ("place", "text", "found"),
-    [
-        ("run/chain.py", "import gauge_mc.extensions.quarks.noise", {"quarks"}),
-        ("run/chain.py", "def f():\n    from gauge_mc.extensions.quarks import noise", {"quarks"}),
-        ("run/chain.py", "from gauge_mc.extensions import publishing", {"publishing"}),
-        ("run/chain.py", "load(f'gauge_mc.extensions.quarks.{name}')", {"quarks"}),
-        ("run/chain.py", '"""See `gauge_mc.extensions.quarks`."""\nimport gauge_mc.run', set()),
-        ("extensions/quarks/noise/z2.py", "import gauge_mc.extensions.quarks.noise", set()),
-        ("extensions/quarks/card.py", "import gauge_mc.extensions.publishing", {"publishing"}),
-        ("extensions/__init__.py", "from gauge_mc.extensions import quarks", {"quarks"}),
-    ],
-)
-def test_imports_from_other_extensions_are_found(place, text, found):
-    assert other_extensions(place, text) == found
-
-
-@pytest.mark.parametrize("library", ["h5py", "matplotlib"])
-def test_analysis_neither_draws_nor_writes_hdf5(library):
-    for path in modules_of("analysis"):
-        for node in ast.walk(tree_of(path)):
-            named = [one.name for one in getattr(node, "names", [])]
-            named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
-            place = path.relative_to(PACKAGE)
-            assert not [one for one in named if library in one.split(".")], f"{place} uses it"
-
-
 def needed(path: Path, known: Collection[str]) -> set[str]:
     """The modules from which a module imports, within functions and for types as well.
 

@@ -99,9 +99,15 @@ class Points:
         """Return the points of a time series; see `fit_linear`."""
         error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
         correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
-        root = (_inverse_root(correlation) if correlated else np.eye(error.size)) / error
+        root = np.eye(error.size)
+        if correlated:
+            values, vectors = np.linalg.eigh(correlation)
+            # Linearly dependent points have eigenvalues of the size of rounding errors, of either
+            # sign. The bound is 5000 roundings of the largest one.
+            values = np.maximum(values, 1e-12 * values[-1])
+            root = vectors / np.sqrt(values) @ vectors.T
         sample = correlation * np.outer(error, error)
-        return cls(series.mean(axis=0), error, correlation, root, correlated, sample)
+        return cls(series.mean(axis=0), error, correlation, root / error, correlated, sample)
 
     @classmethod
     def shrunk(cls, series: Array, tau_int: float, more: Array | None = None) -> Points:
@@ -226,15 +232,6 @@ def weighting(series: Array) -> tuple[float, bool]:
 def fit_line(x: Array, series: Array) -> LinearFit:
     """Fit a straight line in x, shape (points,), with the weights that `weighting` allows."""
     return fit_linear(np.stack([np.ones_like(x), x], axis=1), series, *weighting(series))
-
-
-def _inverse_root(correlation: Array) -> Array:
-    """Return the inverse square root of a correlation matrix."""
-    values, vectors = np.linalg.eigh(correlation)
-    # Linearly dependent points have eigenvalues of the size of rounding errors, of either sign. The
-    # bound is 5000 roundings of the largest one.
-    values = np.maximum(values, 1e-12 * values[-1])
-    return np.asarray(vectors / np.sqrt(values) @ vectors.T)
 
 
 Curve = Callable[[Array], tuple[Array, Array]]

@@ -204,9 +204,7 @@ def _average(models: list[_Model]) -> ModelAverage:
     """Return the average over fits; the gaps of fits of two states share the weight of one."""
     shares = np.array([1.0 if model.states == 1 else 1 / GAPS.size for model in models])
     errors = np.sqrt([model.variance for model in models])
-    return ModelAverage.of(
-        [model.fit for model in models], _histories(models).mean(axis=1), errors, shares
-    )
+    return ModelAverage.of([x.fit for x in models], _histories(models).mean(axis=1), errors, shares)
 
 
 LARGEST_MASS = 50.0

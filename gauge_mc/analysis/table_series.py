@@ -122,7 +122,10 @@ def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries
     """Return the series of chains of one ensemble, one after the other."""
     first = chains[0]
     for series in chains[1:]:
-        difference = _difference(first, series) or _other_rows(first, series)
+        difference = _difference(first, series)
+        matches = (np.array_equal(rows, series.index[name]) for name, rows in first.index.items())
+        if not difference and not all(matches):
+            difference = f"the rows of {first.what} of every configuration"
         _check_alike(first.source, series.source, difference)
     sweeps = [chain.sweeps for chain in chains]
     joined = replace(
@@ -130,9 +133,7 @@ def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries
         source=", ".join(chain.source for chain in chains),
         sweeps=np.concatenate(sweeps),
         replicas=replace(Replicas.of(*sweeps), names=_names([chain.source for chain in chains])),
-        values={
-            name: np.concatenate([chain.values[name] for chain in chains]) for name in first.values
-        },
+        values={x: np.concatenate([chain.values[x] for chain in chains]) for x in first.values},
     )
     if joined.sweeps.size < fewest:
         raise GaugeError(
@@ -162,11 +163,6 @@ def _difference(first: TableSeries | TableData, second: TableSeries | TableData)
             return f"'{key}' ({' and '.join(stated)})"
     names = [{*table.columns} for table in (first, second)]
     return f"the columns {', '.join(sorted(names[0] ^ names[1]))}" if names[0] != names[1] else ""
-
-
-def _other_rows(first: TableSeries, second: TableSeries) -> str:
-    matches = (np.array_equal(column, second.index[name]) for name, column in first.index.items())
-    return "" if all(matches) else f"the rows of {first.what} of every configuration"
 
 
 def series_of(

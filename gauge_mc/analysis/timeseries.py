@@ -21,7 +21,7 @@ DIGITS = 5
 """Number of significant digits of a value whose error is unknown."""
 
 LEAST_ERROR = 1e-290
-"""Smallest error that is shown; the powers of ten for smaller ones are not numbers any more."""
+"""Smallest error that is shown; the powers of ten for smaller ones overflow."""
 
 
 def with_error(value: float, error: float, systematic: float | None = None) -> str:
@@ -50,17 +50,14 @@ def with_error(value: float, error: float, systematic: float | None = None) -> s
     if place >= 0:
         number, shown = f"{round(value, -place):.0f}", [f"{error * 10**place}" for error in errors]
     elif max(errors) * 10.0**place >= 1:
-        number, shown = (
-            f"{value:.{-place}f}",
-            [f"{error * 10.0**place:.{-place}f}" for error in errors],
-        )
+        number, shown = f"{value:.{-place}f}", [f"{x * 10.0**place:.{-place}f}" for x in errors]
     else:
         number, shown = f"{value:.{-place}f}", [f"{error}" for error in errors]
     return number + "".join(f"({x})" for x in shown)
 
 
 def with_decimals(value: float, error: float, decimals: int) -> str:
-    """Return a value with so many decimals, and its error in brackets in units of the last one."""
+    """Return a value with a number of decimals, and its error in brackets in units of the last."""
     text = f"{value:.{decimals}f}"
     if not (math.isfinite(value) and math.isfinite(error) and error > 0):
         return text
@@ -249,9 +246,7 @@ def autocovariance(*chains: ArrayLike, spacings: Sequence[int] = ()) -> NDArray[
     mean = np.concatenate(parts).mean()
     longest = max(part.size for part in parts)
     steps = _steps(len(parts), spacings)
-    lags = np.arange(
-        max(part.size * step for part, step in zip(parts, steps, strict=True)) // 2 + 1
-    )
+    lags = np.arange(max(x.size * step for x, step in zip(parts, steps, strict=True)) // 2 + 1)
     products, pairs = np.zeros(lags.size), np.zeros(lags.size)
     for part, step in zip(parts, steps, strict=True):
         count = min(len(lags[::step]), longest)
@@ -328,9 +323,7 @@ class Estimate:
 
     value: float = result_field("Mean, in the units of the series.")
     error: float = result_field("Standard error, in the units of the series.")
-    tau_int: float = result_field(
-        "Integrated autocorrelation time, in samples; 1/2 for independent samples."
-    )
+    tau_int: float = result_field("Integrated autocorrelation time in samples; 1/2 if independent.")
     tau_int_error: float = result_field("Error of the autocorrelation time, in samples.")
     samples: int = result_field("Number of samples.")
 
@@ -665,7 +658,7 @@ def _candidate(x: NDArray[np.float64]) -> int:
 
 
 def _counted(x: NDArray[np.float64], count: int, deviation: float) -> int:
-    """Return a number of samples if their mean deviates from the rest by so many errors; else 0."""
+    """Return a number of samples if their mean deviates from the rest by enough errors; else 0."""
     if count == 0:
         return 0
     rest = estimate(x[count:])

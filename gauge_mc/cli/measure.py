@@ -101,7 +101,7 @@ def measure(
     gauge-mc measure flow RUN --devices all
     gauge-mc measure plaquette CONFIG --output table.csv
     """
-    from gauge_mc.fits.few_configurations import caution_few
+    from gauge_mc.fits import caution_few
     from gauge_mc.run.needs import refuse_shortage
     from gauge_mc.stored.measure import (
         MeasurementPlan,

@@ -231,11 +231,7 @@ def _follow(slab: Slab, before: Buffer | None, after: Buffer) -> None:
 
 
 def hand_on(
-    field: Field,
-    origin: LineMemory | None,
-    target: LineMemory | None,
-    number: int,
-    nbytes: int,
+    field: Field, origin: LineMemory | None, target: LineMemory | None, number: int, nbytes: int
 ) -> None:
     """Copy the end of one slab to the next, which may belong to another process."""
     devices = field.devices

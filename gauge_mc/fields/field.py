@@ -416,7 +416,7 @@ def _checked(
         yield np.ascontiguousarray(matrices, np.complex128).reshape(-1).view(np.uint8)
     if t + 1 < extent_t:
         raise GaugeError(
-            f"The links end after {t + 1} of {extent_t} time slices; provide all of them."
+            f"The links end after {t + 1} of {extent_t} time slices; give all of them."
         )
 
 

@@ -36,8 +36,8 @@ TOLERANCE = 1e-4
 for links that other programs have computed in single precision."""
 
 CAUTIOUS = 1e-6
-"""Deviation above which it is said that links are not exactly in the group. Links that were rounded
-to single precision have less."""
+"""Deviation above which a message says that links are not exactly in the group. Links that were
+rounded to single precision have less."""
 
 
 def matrix_components(colours: int) -> int:
@@ -262,9 +262,7 @@ class FieldBlocks:
     @property
     def found(self) -> LinkCheck:
         """Checksums of all blocks so far, and the first link outside the group."""
-        processes = self._field.devices.processes.allgather(
-            [slab.results() for slab in self._slabs]
-        )
+        processes = self._field.devices.processes.allgather([x.results() for x in self._slabs])
         total = np.zeros_like(processes[0][0])
         for process in processes:
             for results in process:

@@ -163,7 +163,7 @@ TEST_STEP = 0.01
 """Step with which the halo depth of a flow is tried."""
 
 _tried: set[tuple[object, ...]] = set()
-"""Flows of others, and kinds of fields, whose halo depth has been tried in this process."""
+"""Flows of other packages, with kinds of fields, whose halo depth this process has tried."""
 
 MOST_PREPARED = 64
 """Number of step sizes whose launches are kept; adaptive steps nearly always have a new size."""
@@ -260,7 +260,10 @@ class GradientFlow:
             )
             proposed = min(size * factor, largest_step(self.flow))
             if error > tolerance:
-                self._go_back(size)
+                assert self._begin is not None
+                self.field.copy(self._begin)
+                self.field.exchange_halo(self.flow.halo_depth)
+                self.t -= size
                 if proposed < SMALLEST_STEP:
                     raise GaugeError(
                         f"The gradient flow does not reach the tolerance {tolerance:g} with steps "
@@ -288,12 +291,6 @@ class GradientFlow:
             outputs = {"estimate": estimate.buffer.address, "largest": self._largest.address(n)}
             slab.launch(FLOW_ERROR, slab.whole(), **fields, **outputs)
         return float(self._largest.by_slice().max())
-
-    def _go_back(self, size: float) -> None:
-        assert self._begin is not None
-        self.field.copy(self._begin)
-        self.field.exchange_halo(self.flow.halo_depth)
-        self.t -= size
 
     def _launches(self, size: float, stage: int) -> Iterator[Launch]:
         """Yield calls that carry out a stage on all slabs, apart from the halo exchange."""
@@ -341,24 +338,14 @@ def check_depth(flow: Flow, like: Field) -> None:
     far away from the first slice, the result there must have the same bits. Flows of this package
     are not checked here, because its tests do it, and no flow is checked twice.
     """
-    slab, module = like.slabs[0], type(flow).__module__
-    kind = like.group.name, like.precision, slab.device
+    module, kind = type(flow).__module__, (like.group.name, like.precision, like.slabs[0].device)
     key = (type(flow), flow.action, flow.halo_depth, *kind)
     if module == flows.__name__ or key in _tried:
         return
     _tried.add(key)  # the test is a flow as well
     x, y, z, _ = like.lattice.extents
     small = Field.empty(Lattice(x, y, z, 2 * flow.halo_depth + 4), *kind)
-    if not _is_local(GradientFlow(flow, small)):
-        _tried.remove(key)
-        raise GaugeError(
-            f"The flow {flow.name} ({sys.modules[module].__file__ or module}) depends on links "
-            f"more than {flow.halo_depth} time slices away; correct its halo_depth."
-        )
-
-
-def _is_local(test: GradientFlow) -> bool:
-    """Return whether the force in the first slice has the same bits if links far away change."""
+    test = GradientFlow(flow, small)
     (slab,) = test.field.slabs
 
     def result() -> bytes:
@@ -366,7 +353,12 @@ def _is_local(test: GradientFlow) -> bool:
         (moved,) = (test._force or test.spare).slabs
         return slab.device.read(moved.buffer, 0, moved.slice_bytes).tobytes()
 
-    return is_local(slab, test.flow.halo_depth, result)
+    if not is_local(slab, flow.halo_depth, result):
+        _tried.remove(key)
+        raise GaugeError(
+            f"The flow {flow.name} ({sys.modules[module].__file__ or module}) depends on links "
+            f"more than {flow.halo_depth} time slices away; correct its halo_depth."
+        )
 
 
 def _filled(kernel: Kernel, slab: Slab, flow: Flow) -> ctypes.Structure:

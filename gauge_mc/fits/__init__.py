@@ -16,20 +16,25 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 
+import numpy as np
+
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.table_series import OF_A_CHAIN
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import write_file
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.foreign import PROGRAM, stated_lattice
-from gauge_mc.files.table import noted_tables, read_heading
+from gauge_mc.files.table import TableData, noted_tables, read_heading
 from gauge_mc.fits import files
 from gauge_mc.fits.quoted import WORD, Goal, QuotedNumber, result_line
+from gauge_mc.observables import AGAIN_SUFFIX
 from gauge_mc.options import Option, check_options
-from gauge_mc.registry import Registry
+from gauge_mc.quoting import CommandLine
+from gauge_mc.registry import Registry, in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import missing_run
+from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
@@ -45,6 +50,8 @@ from gauge_mc.run.thermalisation import (
     sentences_of,
     series_cautions,
 )
+from gauge_mc.run.view import RunView, open_run
+from gauge_mc.scans.scan import is_scan
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.stored import named_or_newest, runs_of
 
@@ -64,12 +71,8 @@ class FitResult(ABC):
     thermalisation: Sequence[Thermalisation] = result_field(
         "Updates that ``--skip auto`` has left out of each run.", ()
     )
-    starts: StartComparison | None = result_field(
-        "Comparison with a chain from another start, if any.", None
-    )
-    tables: Sequence[files.FittedTable] = result_field(
-        "The tables from which it was made; none for scans.", ()
-    )
+    starts: StartComparison | None = result_field("Comparison with another start, if any.", None)
+    tables: Sequence[files.FittedTable] = result_field("The fitted tables; none for scans.", ())
     cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
     options: Mapping[str, Any] = result_field("The options that were given, or are kept.", dict)
     kept: Sequence[str] = result_field("A sentence about those that are kept, if any.", ())
@@ -174,7 +177,7 @@ class FitResult(ABC):
         GaugeError
             If the file cannot be written.
         UsageError
-            If something else than the result of a fit is there.
+            If the file exists and is not the result of a fit.
         """
         text = json.dumps(files.without_nan(self.document()), indent=1, ensure_ascii=False)
         write_file(path, f"{text}\n", files.RESULT)
@@ -210,9 +213,7 @@ class FitReport:
     thermalisation: Sequence[Thermalisation] = result_field(
         "Updates that ``--skip auto`` has left out of each run; missing if a number was given."
     )
-    starts: StartComparison = result_field(
-        "Comparison with a chain from another start; missing if there is none."
-    )
+    starts: StartComparison = result_field("Comparison with another start; missing without one.")
     tables: Sequence[files.FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
     )
@@ -458,7 +459,12 @@ def ensembles_of(
         return [FittedEnsemble([*targets], Path())]
     if fit.of_scans:
         return [FittedEnsemble([target]) for target in named_or_newest(targets, True)]
-    every = [(target, _runs_in(fit, target)) for target in named_or_newest(targets)]
+    every = []
+    for target in named_or_newest(targets):
+        runs = runs_of([target])  # of a scan or folder
+        if runs == [target]:
+            runs = files.tables_of_chains(target, fit.columns) or runs
+        every.append((target, runs))
     groups: dict[object, list[Path]] = {}
     members: Counter[object] = Counter()
     for run in chain.from_iterable(runs for _, runs in every):
@@ -467,12 +473,6 @@ def ensembles_of(
         members[key] += 1
     folders = {tuple(runs): target for target, runs in every if len(runs) > 1}
     return [FittedEnsemble(runs, folders.get(tuple(runs))) for runs in groups.values()]
-
-
-def _runs_in(fit: Fit, target: Path) -> list[Path]:
-    """Return the runs of a scan or folder, or the tables of its subfolders, or else the target."""
-    runs = runs_of([target])
-    return runs if runs != [target] else files.tables_of_chains(target, fit.columns) or runs
 
 
 def _member(fit: Fit, run: Path, options: Mapping[str, Any]) -> tuple[object, object]:
@@ -543,7 +543,7 @@ def _of_runs(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> 
         if not target.is_dir():
             raise UsageError(
                 f"fit {fit.name} needs the folder of a scan or of several runs, and {target} is "
-                "none; name one."
+                "not a folder; name one."
             )
     with noted_tables() as read:
         result = fit.carry_out(targets, **options)
@@ -552,3 +552,46 @@ def _of_runs(fit: Fit, ensemble: FittedEnsemble, options: Mapping[str, Any]) -> 
     cautions = [*series_cautions(read, skip), *run_cautions(runs, skip)]
     left_out = found_below(targets[0]) if skip == AUTO else ()
     return replace(result, cautions=cautions, thermalisation=left_out)
+
+
+def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
+    """Return a sentence if fits of a table need more configurations than it has; else nothing."""
+    if SWEEP not in table:
+        return []
+    number, bounds = np.unique(table[SWEEP]).size, dict[str, int]()
+    for name in FITS:
+        try:
+            fit = FITS[name]
+        except GaugeError:  # of a package that cannot be imported
+            continue
+        if not fit.of_scans and fit.fewest > number and {*fit.columns} <= {*table.columns}:
+            bounds[name] = fit.fewest
+    if not bounds:
+        return []
+    most = max(bounds.values())
+    names = [name for name, fewest in bounds.items() if fewest == most]
+    subject = f"The fits {in_words(names)} need" if len(names) > 1 else f"The fit {names[0]} needs"
+    advice = "measure on more"
+    if folder is not None and Run(folder).exists():
+        again = path.stem.endswith(AGAIN_SUFFIX)
+        advice = _more_configurations(open_run(folder), again, most, most - number)
+    return [f"{subject} at least {most} configurations, and {path.name} has {number}; {advice}."]
+
+
+def _more_configurations(run: RunView, again: bool, most: int, lacking: int) -> str:
+    """Return the advice that leads to further configurations of a run, or to those made again.
+
+    A run is continued by itself, or by the scan that it belongs to.
+    """
+    p = run.parameters
+    made = max(0, run.sweep - p.thermalize) // p.separation  # removed ones included
+    configs = most if again else made + lacking
+    scan = run.path.parent
+    command, output = ("scan", scan) if is_scan(scan) else ("generate", run.path)
+    more = configs if configs > p.configs else None
+    continued = f"`{CommandLine(command, output=output, configs=more)}`"
+    if not again:
+        return f"make more with {continued}, and repeat the command"
+    last = p.thermalize + most * p.separation
+    measured = f"measure more with --at {p.thermalize + p.separation}:{last}:{p.separation}"
+    return measured if made >= most else f"continue the run with {continued}, and {measured}"

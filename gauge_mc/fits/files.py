@@ -65,14 +65,12 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
 def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
     """Return the tables of the runs in a folder that have the given columns.
 
-    There are none if the folder is itself a run with such a table, or no folder.
+    There are none if the folder is itself a run with such a table, or is not a folder.
     """
     if not folder.is_dir() or tables_with_columns(folder, columns):
         return []
     runs = [path for path in sorted(folder.iterdir()) if path.is_dir()]
-    return [
-        find_table_by_columns(run, columns) for run in runs if tables_with_columns(run, columns)
-    ]
+    return [find_table_by_columns(x, columns) for x in runs if tables_with_columns(x, columns)]
 
 
 def tables_with_columns(

@@ -219,12 +219,7 @@ def check_records(observable: Observable, records: Records) -> None:
 
 
 OBSERVABLES: Registry[type[Observable]] = Registry(
-    "observable",
-    __name__,
-    Observable,
-    check_observable,
-    options=lambda x: x.options,
-    alone=True,
+    "observable", __name__, Observable, check_observable, options=lambda x: x.options, alone=True
 )
 
 

@@ -362,11 +362,7 @@ class TableParts:
     @property
     def header(self) -> dict[str, str]:
         """Header of the table: name, normalisation, units and parameters of the observable."""
-        return {
-            "observable": self.name,
-            "normalisation": self.normalisation,
-            "units": self.units,
-        }
+        return {"observable": self.name, "normalisation": self.normalisation, "units": self.units}
 
     @classmethod
     def columns_of_tables(cls) -> Iterator[TableColumns]:
@@ -429,9 +425,7 @@ class TableParts:
 
 def _are_elements(rows: int, indices: Columns) -> bool:
     """Return whether a table contains arrays: the same indices in the rows of every sweep."""
-    return bool(indices) and all(
-        (index.reshape(-1, rows) == index[:rows]).all() for index in indices.values()
-    )
+    return bool(indices) and all((x.reshape(-1, rows) == x[:rows]).all() for x in indices.values())
 
 
 def _elements(

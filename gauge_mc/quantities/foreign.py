@@ -148,8 +148,7 @@ class MilcFlow(ForeignSeries):
         if not count or not all(complete[:count]):
             raise UnsupportedError("A flow before the last one is incomplete; remove its lines.")
         flows = [
-            np.array([line.split() for line in MILC_LINE.findall(chunk)], float)
-            for chunk in chunks[:count]
+            np.array([line.split() for line in MILC_LINE.findall(x)], float) for x in chunks[:count]
         ]
         shortest = min(map(len, flows))  # the program may choose the last flow time
         values = np.stack([flow[:shortest] for flow in flows])

@@ -1,4 +1,4 @@
-"""Parallelograms, the loops of six links through corners of a cube."""
+"""Averages over small loops: plaquettes, rectangles and parallelograms."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,7 +57,7 @@ GAUGE = "gauge"
 """Name of the gauge action among the terms of the action."""
 
 UNEQUAL = 4.0
-"""Ratio of the products of force and step of two levels from which on it is said."""
+"""Ratio of the products of force and step of two levels from which on a hint is given."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,15 @@ class TrajectoryTable:
     def terms(self) -> list[str]:
         """Names of the terms of the action of quarks."""
         return [name.removeprefix(f"{FORCE}_") for name in self.columns if _is_of_term(name)]
+
+    def forces(self, term: ActionTerm, ending: str = "") -> TermForces:
+        """Return the forces of a term, whose columns have an ending."""
+        columns, valid = self.columns, ~self.failed
+        force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][valid] ** 2)))
+        step = float(self.ensemble.get("length", "nan")) / max(term.forces - 1, 1)
+        counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
+        largest = float(columns[f"{LARGEST_FORCE}{ending}"][valid].max())
+        return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
 
 
 class ActionTerm(NamedTuple):
@@ -143,9 +152,7 @@ class Trajectories:
         "Number of forces for one independent configuration: 2 tau_int of the action times "
         "`forces`."
     )
-    force: float = result_field(
-        "Root mean square of the force of a link at the end of a trajectory."
-    )
+    force: float = result_field("Root mean square force of a link at the end of a trajectory.")
     largest_force: float = result_field("Largest force of a link at the end of a trajectory.")
     trajectories: int = result_field("Number of trajectories.")
     failed: int = result_field("Number of those in which a solver has failed.")
@@ -202,9 +209,8 @@ def trajectory_averages(
     accepted, weight, action = map(every.estimate, (c["accepted"], weights, c["action"]))
     change = every.where(valid).estimate(c["delta_h"][valid])
     slowest = max((accepted, change, weight, action), key=lambda x: x.tau_int)
-    length = float(table.ensemble.get("length", "nan"))
-    terms = [_forces(c, valid, quark, length, f"_{quark.name}") for quark in quarks]
-    forces = _forces(c, valid, gauge, length)
+    terms = [table.forces(quark, f"_{quark.name}") for quark in quarks]
+    forces = table.forces(gauge)
     iterations = sum(term.iterations for term in terms)
     return Trajectories(
         accepted,
@@ -238,21 +244,6 @@ UNTHERMALISED = (
 """Caution that the energies are not distributed as they must be."""
 
 
-def _forces(
-    columns: Mapping[str, NDArray[np.float64]],
-    valid: NDArray[np.bool_],
-    term: ActionTerm,
-    length: float,
-    ending: str = "",
-) -> TermForces:
-    """Return the forces of a term, whose columns have an ending."""
-    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][valid] ** 2)))
-    step = length / max(term.forces - 1, 1)
-    counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
-    largest = float(columns[f"{LARGEST_FORCE}{ending}"][valid].max())
-    return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
-
-
 def unequal_levels(terms: Sequence[TermForces]) -> str:
     """Return which level is too coarse or too fine for its forces, in a sentence; or nothing.
 
@@ -274,7 +265,7 @@ def unequal_levels(terms: Sequence[TermForces]) -> str:
 
 
 TRUSTED = 3.0
-"""Deviation of <exp(-dH)> from 1 in errors from which on it is said."""
+"""Deviation of <exp(-dH)> from 1, in errors, above which a caution is given."""
 
 
 class HmcResult(DataResult[Trajectories]):
@@ -430,11 +421,20 @@ class HmcPlot(TablePlot):
             words = r"normal distribution of variance $2\,\langle\Delta H\rangle$"
             fine = np.linspace(change.min(), change.max(), 200)
             beside.append(curves.normal_distribution(fine, mean.value, 2 * mean.value, words))
+
+        def finish_series(axes: Axes) -> None:
+            axes.margins(x=0.02)
+            curves.integer_ticks(axes)  # in all frames of time series
+
+        def finish_distribution(axes: Axes) -> None:
+            axes.tick_params(labelleft=False)  # the labels are those of the time series
+            curves.finish_distribution(axes)
+
         lower = _lower_frames(read) if read.terms else []
         rows = 1 + len(lower) // 2
         frames = [
-            pictures.Frame(series, "", r"$\Delta H$", finish=_finish_series),
-            pictures.Frame(beside, "distribution", finish=_finish_distribution),
+            pictures.Frame(series, "", r"$\Delta H$", finish=finish_series),
+            pictures.Frame(beside, "distribution", finish=finish_distribution),
             *lower,
         ]
         frames[-2] = replace(frames[-2], x="update")
@@ -444,18 +444,6 @@ class HmcPlot(TablePlot):
 
 
 PLOTS.register(HmcPlot())
-
-
-def _finish_series(axes: Axes) -> None:
-    """Put the ticks of updates at integers, in all frames of time series."""
-    axes.margins(x=0.02)
-    curves.integer_ticks(axes)
-
-
-def _finish_distribution(axes: Axes) -> None:
-    """Leave the labels of the energies to the time series."""
-    axes.tick_params(labelleft=False)
-    curves.finish_distribution(axes)
 
 
 def _lower_frames(table: TrajectoryTable) -> list[pictures.Frame]:
@@ -483,21 +471,20 @@ def _lower_frames(table: TrajectoryTable) -> list[pictures.Frame]:
         if table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1)).any():
             iterations.append(curve(ITERATIONS, slice(None)))
         ends += [curve(kind) for kind in (SMALLEST, LARGEST) if f"{kind}{ending}" in table.columns]
+
+    def show_names(axes: Axes) -> None:
+        axes.axis("off")
+        axes.legend(loc="upper left", borderaxespad=0)
+
     rows = [
         pictures.Frame(forces, "", r"rms $|F|$", {"yscale": "log"}),
-        pictures.Frame(names, finish=_finish_names),
+        pictures.Frame(names, finish=show_names),
         pictures.Frame(iterations, "", "iterations", {"ylim": (0, None)}),
         NOTHING,
         pictures.Frame(ends, "", "ends of the spectrum", {"yscale": "log"}),
         NOTHING,
     ]
     return rows if any(name.startswith(f"{SMALLEST}_") for name in table.columns) else rows[:4]
-
-
-def _finish_names(axes: Axes) -> None:
-    """Show the names of the terms instead of a frame."""
-    axes.axis("off")
-    axes.legend(loc="upper left", borderaxespad=0)
 
 
 NOTHING = pictures.Frame([], finish=lambda axes: axes.axis("off"))

@@ -1,4 +1,4 @@
-"""APE smearing."""
+"""The kinds of smearing: APE, HYP and stout."""
 
 from __future__ import annotations
 
@@ -8,22 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from gauge_mc import smearing
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import DecoratedLinks, alphas_in_words
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.smearing import (
-    DIRECTIONS,
-    EXCLUDE,
-    PROJECTION,
-    PROJECTIONS,
-    SMEARINGS,
-    DirectedSmearing,
-    check_projection,
-    directions_in_words,
-    smeared_directions,
-)
 
 APE = Kernel("ape")
 
@@ -40,9 +30,9 @@ WEIGHT = 0.2
 """Default of w, as in arXiv:1010.4834, section 4."""
 
 
-@SMEARINGS.register
+@smearing.SMEARINGS.register
 @dataclass(frozen=True)
-class Ape(DirectedSmearing):
+class Ape(smearing.DirectedSmearing):
     """APE smearing U -> P[U + w sum of staples], by default of the links in space.
 
     N. Cardoso and P. Bicudo, arXiv:1010.4834, eq. (18), after M. Albanese et al., Phys. Lett. B
@@ -69,8 +59,8 @@ class Ape(DirectedSmearing):
 
     weight: float = WEIGHT
     dims: int = SPACE
-    projection: str = PROJECTIONS[0]
-    exclude: str = EXCLUDE.default
+    projection: str = smearing.PROJECTIONS[0]
+    exclude: str = smearing.EXCLUDE.default
 
     name: ClassVar[str] = "ape"
     options: ClassVar[tuple[Option, ...]] = (
@@ -99,15 +89,15 @@ class Ape(DirectedSmearing):
             least=SPACE,
             most=SPACE + 1,
         ),
-        PROJECTION,
-        EXCLUDE,
+        smearing.PROJECTION,
+        smearing.EXCLUDE,
     )
     positional: ClassVar[tuple[str, ...]] = ("weight", "dims")
 
     def __post_init__(self) -> None:
         self.check_bounds(weight=self.weight, dims=self.dims)
-        check_projection(self.projection)
-        smeared_directions(self.exclude)
+        smearing.check_projection(self.projection)
+        smearing.smeared_directions(self.exclude)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Ape:
@@ -123,8 +113,8 @@ class Ape(DirectedSmearing):
         cls,
         alpha: float,
         dims: int = SPACE,
-        projection: str = PROJECTIONS[0],
-        exclude: str = EXCLUDE.default,
+        projection: str = smearing.PROJECTIONS[0],
+        exclude: str = smearing.EXCLUDE.default,
     ) -> Ape:
         """Return the smearing U -> P[(1 - alpha) U + alpha / n sum of the n staples].
 
@@ -158,11 +148,11 @@ class Ape(DirectedSmearing):
     @property
     def uses_time(self) -> bool:
         """Whether smeared links in space depend on links in direction t."""
-        return DIRECTIONS.index("t") in self.along
+        return smearing.DIRECTIONS.index("t") in self.along
 
     def __str__(self) -> str:
-        usual = self.exclude == EXCLUDE.default
-        links = "spatial links" if usual else directions_in_words(self.directions)
+        usual = self.exclude == smearing.EXCLUDE.default
+        links = "spatial links" if usual else smearing.directions_in_words(self.directions)
         return (
             f"APE, U -> P[U + w sum of staples], w = {self.weight:.6g} (alpha = {self.alpha:.6g}), "
             f"{links}, staples in {len(self.along)} dimensions, {self.projection} projection"
@@ -188,9 +178,9 @@ ALPHAS = (0.75, 0.6, 0.3)
 """Default parameters, as in hep-lat/0103029."""
 
 
-@SMEARINGS.register
+@smearing.SMEARINGS.register
 @dataclass(frozen=True)
-class Hyp(DirectedSmearing):
+class Hyp(smearing.DirectedSmearing):
     """HYP smearing, whose staples stay within the hypercubes that contain the link.
 
     A. Hasenfratz and F. Knechtli, hep-lat/0103029. A link U is replaced by the projection of (1 -
@@ -220,8 +210,8 @@ class Hyp(DirectedSmearing):
     alpha1: float = ALPHAS[0]
     alpha2: float = ALPHAS[1]
     alpha3: float = ALPHAS[2]
-    exclude: str = EXCLUDE.default
-    projection: str = PROJECTIONS[0]
+    exclude: str = smearing.EXCLUDE.default
+    projection: str = smearing.PROJECTIONS[0]
 
     name: ClassVar[str] = "hyp"
     options: ClassVar[tuple[Option, ...]] = (
@@ -244,21 +234,21 @@ class Hyp(DirectedSmearing):
         Option(
             "alpha3", float, "α of two staples in a plane.", default=f"{ALPHAS[2]}", least=0, most=1
         ),
-        EXCLUDE,
-        PROJECTION,
+        smearing.EXCLUDE,
+        smearing.PROJECTION,
     )
     positional: ClassVar[tuple[str, ...]] = ("alpha1", "alpha2", "alpha3")
 
     def __post_init__(self) -> None:
         self.check_bounds(alpha1=self.alpha1, alpha2=self.alpha2, alpha3=self.alpha3)
-        check_projection(self.projection)
-        smeared_directions(self.exclude)
+        smearing.check_projection(self.projection)
+        smearing.smeared_directions(self.exclude)
 
     def __str__(self) -> str:
         alphas = (self.alpha1, self.alpha2, self.alpha3)[-len(self.directions) + 1 :]
         return (
             f"HYP, {alphas_in_words(alphas)}, "
-            f"{directions_in_words(self.directions)}, staples in their hypercubes, "
+            f"{smearing.directions_in_words(self.directions)}, staples in their hypercubes, "
             f"{self.projection} projection"
         )
 
@@ -272,7 +262,7 @@ class Hyp(DirectedSmearing):
         smeared = self.bits
         x, y, z, t = (smeared & ~(1 << mu) if smeared >> mu & 1 else 0 for mu in range(4))
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        return DecoratedLinks((x, y, z, t), alphas, self.projection == PROJECTIONS[1])
+        return DecoratedLinks((x, y, z, t), alphas, self.projection == smearing.PROJECTIONS[1])
 
 
 STOUT = Kernel("stout")
@@ -287,9 +277,9 @@ MAX_NORM = 1.4
 """Largest norm of a matrix whose exponential a kernel computes to full precision."""
 
 
-@SMEARINGS.register
+@smearing.SMEARINGS.register
 @dataclass(frozen=True)
-class Stout(DirectedSmearing):
+class Stout(smearing.DirectedSmearing):
     """Stout smearing U -> exp(rho P[sum of staples U^dagger]) U with the traceless antihermitian P.
 
     C. Morningstar and M. Peardon, hep-lat/0311018, eqs. (1) to (3), with rho_mu_nu = rho for all
@@ -311,7 +301,7 @@ class Stout(DirectedSmearing):
     """
 
     rho: float = RHO
-    exclude: str = EXCLUDE.default
+    exclude: str = smearing.EXCLUDE.default
 
     name: ClassVar[str] = "stout"
     options: ClassVar[tuple[Option, ...]] = (
@@ -324,19 +314,19 @@ class Stout(DirectedSmearing):
             least=0,
             most=MAX_RHO,
         ),
-        EXCLUDE,
+        smearing.EXCLUDE,
     )
     positional: ClassVar[tuple[str, ...]] = ("rho",)
 
     def __post_init__(self) -> None:
         self.check_bounds(rho=self.rho)
-        smeared_directions(self.exclude)
+        smearing.smeared_directions(self.exclude)
 
     def __str__(self) -> str:
         return (
             "stout, U -> exp(rho P[sum of staples U^dagger]) U, "
             f"rho = {self.rho:.6g} (Wilson flow, Euler step {self.rho:.6g}), "
-            f"{directions_in_words(self.directions)}, staples in their planes"
+            f"{smearing.directions_in_words(self.directions)}, staples in their planes"
         )
 
     def __call__(self, source: Field, target: Field) -> None:

@@ -23,7 +23,7 @@ from gauge_mc.analysis.timeseries import (
 )
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
-from tests.quantities.transition.analysis.synthetic import correlated
+from tests.quantities.transition.synthetic import correlated
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])
@@ -363,10 +363,3 @@ def test_phases_of_few_numbers():
     assert phase_of_mean([-1.0])[0] == 1.0
     assert np.isnan(phase_of_mean([])).all()
     assert np.isnan(phase_of_mean([1j, -1j])).all()
-
-
-def test_autocovariance_equals_the_plain_sum():
-    x = np.random.default_rng(5).normal(size=101)
-    d = x - x.mean()
-    plain = [np.mean(d[: d.size - lag] * d[lag:]) for lag in range(51)]
-    np.testing.assert_allclose(autocovariance(x), plain, atol=1e-13)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
-from tests.quantities.flow.fits.test_scale import make
+from tests.quantities.flow.test_scales import make
 
 ENSEMBLE = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
 

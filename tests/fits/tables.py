@@ -8,16 +8,11 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.quantities.continuum.fits import test_continuum
-from tests.quantities.polyakov.fits import test_free_energy, test_screening
-from tests.quantities.potential.fits.test_anisotropy import synthetic as planar_loops
-from tests.quantities.thermodynamics.fits import (
-    test_energy_momentum,
-    test_field_correlators,
-    test_thermodynamics,
-)
-from tests.quantities.trajectories.fits import test_hmc
-from tests.quantities.transition.fits import test_transition
+from tests.quantities import test_continuum, test_hmc
+from tests.quantities.polyakov import test_screening
+from tests.quantities.potential.test_ratios import synthetic as planar_loops
+from tests.quantities.thermodynamics import test_field_correlators, test_thermodynamics
+from tests.quantities.transition import test_transition
 from tests.samples import all_of
 
 
@@ -54,9 +49,9 @@ def write_target(name: str, folder: Path) -> Path:
                     run = folder / f"{lattice}_{beta:.4g}"
                     test_thermodynamics.write_plaquettes(run, rng, beta, lattice)
         case "energy-momentum":
-            test_energy_momentum.write_flows(folder, rng, 3, 6.0, 1e-5)
+            test_thermodynamics.write_flows(folder, rng, 3, 6.0, 1e-5)
         case "free-energy":
-            test_free_energy.write_correlators(folder, 0.04)
+            test_screening.write_correlators(folder, 0.04)
         case "screening":
             test_screening.write_planes(folder)
         case "field-correlators":

@@ -13,12 +13,7 @@ from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table, write_table
 from gauge_mc.fits import FITS, fit_all
-from gauge_mc.fits.files import (
-    KEPT_FILE,
-    find_table_by_columns,
-    is_of_other_tables,
-    kept_skip,
-)
+from gauge_mc.fits.files import KEPT_FILE, find_table_by_columns, is_of_other_tables, kept_skip
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.drawing import options_to_draw
 from gauge_mc.quantities.flow.curves import FlowCurve

@@ -15,9 +15,8 @@ from gauge_mc.plots.figures.curves import History
 from gauge_mc.plots.figures.pictures import SHADE
 from gauge_mc.plots.standard import MOST_MEANS, plot_history
 from gauge_mc.quantities.polyakov.fits import plot_polyakov
-from gauge_mc.quantities.potential.loop_plots import plot_effective_potential
 from gauge_mc.quantities.potential.loop_tables import effective_energies
-from gauge_mc.quantities.potential.plots import RESIDUAL
+from gauge_mc.quantities.potential.plots import RESIDUAL, plot_effective_potential
 from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}

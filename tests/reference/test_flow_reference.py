@@ -1,7 +1,5 @@
 """The reference of the gradient flow against definitions, exact solutions and continuum fields."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy import linalg
@@ -175,85 +173,7 @@ def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
 
 
-@pytest.mark.slow
-def test_transverse_waves_decay_with_exp_of_t_phat_squared() -> None:
-    extents, t, size = (4, 6, 2, 8), 0.5, 1e-4
-    amplitude = np.array([0.0, 0.0, 1.0, 0.0])
-    u, p = plane_wave(extents, "su2", (1, 1, 0, 1), amplitude, size)
-    v = flow.flow(u, t, 25, "wilson")
-    damped = amplitude * np.exp(-t * np.sum(4 * np.sin(p / 2) ** 2))
-    assert abs(v - plane_wave(extents, "su2", (1, 1, 0, 1), damped, size)[0]).max() < 1e-4 * size
-
-
-def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
-    """Decay rates of transverse waves are p^2 + O(a^2), or O(a^4) for Zeuthen.
-
-    The error relative to p^2 falls by 4, or by 16, when the momentum is halved. `kernel` is
-    that of `force` by the test above.
-    """
-    p = np.array([0.1, 0.25, -0.2, 0.3])
-
-    def error(scale: float, kind: str) -> float:
-        rates = np.sort(np.linalg.eigvals(kernel(scale * p, kind)).real)
-        assert abs(rates[0]) < 1e-12  # A gauge transformation does not decay.
-        return float(abs(rates[1:] / np.sum((scale * p) ** 2) - 1).max())
-
-    ratios = {kind: error(1, kind) / error(0.5, kind) for kind in KINDS}
-    assert ratios["wilson"] == pytest.approx(4, rel=0.1)
-    assert ratios["symanzik"] == pytest.approx(4, rel=0.1)
-    assert ratios["zeuthen"] == pytest.approx(16, rel=0.1)
-
-
 # Integration
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("group", GROUPS)
-def test_flow_is_covariant_and_observables_are_invariant(
-    group: str, kind: str, rng: np.random.Generator
-) -> None:
-    extents = (2, 4, 2, 4)
-    u = rough_field(extents, group, 0.5, rng)
-    g = fields.random_su(u.shape[-1], extents[::-1], rng)
-    v = fields.gauge_transform(u, g)
-    flowed = flow.rk3_step(u, 0.05, kind)
-    also = flow.rk3_step(v, 0.05, kind)
-    assert np.allclose(also, fields.gauge_transform(flowed, g), atol=1e-12)
-    for density in (flow.energy_plaquette, flow.energy_clover, flow.charge):
-        assert np.allclose(density(v), density(u), atol=1e-12)
-    assert flow.largest_plaquette_action(v) == pytest.approx(flow.largest_plaquette_action(u))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_flow_stays_in_the_group_and_lowers_the_action(kind: str, rng: np.random.Generator) -> None:
-    u = fields.random_field((2, 4, 2, 4), "su3", rng)
-    history = [float(flow.action_density(u, flow.C1[kind]).sum())]
-    for _ in range(5):
-        u = flow.rk3_step(u, 0.02, kind)
-        history.append(float(flow.action_density(u, flow.C1[kind]).sum()))
-    assert all(later < earlier for earlier, later in pairwise(history))
-    assert np.allclose(u @ dagger(u), np.eye(3), atol=1e-13)
-    assert np.allclose(np.linalg.det(u), 1, atol=1e-13)
-
-
-def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator) -> None:
-    """dS/dt = 2 Re sum tr(Z Z) = -2 |Z|^2, for S = the total of `action_density`."""
-    u = rough_field((2, 4, 2, 4), "su2", 0.5, rng)
-    h = 1e-3
-    after, before = (flow.action_density(flow.rk3_step(u, s, "wilson"), 0).sum() for s in (h, -h))
-    rate = -2 * np.linalg.norm(flow.force(u, "wilson")) ** 2
-    assert (after - before) / (2 * h) == pytest.approx(rate, rel=1e-3)
-
-
-@pytest.mark.slow
-def test_rk3_is_of_third_order(rng: np.random.Generator) -> None:
-    """The error at a fixed flow time falls by 8 when the step is halved."""
-    u, t = smooth_field((2, 4, 2, 4), "su3", rng), 0.02
-    exact = flow.flow(u, t, 16, "wilson")
-    errors = [np.linalg.norm(flow.flow(u, t, steps, "wilson") - exact) for steps in (2, 4)]
-    assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
 
 
 def test_errors_of_one_step(rng: np.random.Generator) -> None:
@@ -330,8 +250,7 @@ def test_clover_by_hand(m: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "sign"),
-    [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)],
+    ("first", "second", "sign"), [((0, 1), (2, 3), 1), ((0, 2), (1, 3), -1), ((0, 3), (1, 2), 1)]
 )
 @pytest.mark.parametrize("group", GROUPS)
 def test_charge_of_constant_fields(

@@ -92,33 +92,6 @@ def test_staple_is_the_derivative_of_the_action(group: str, rng: np.random.Gener
     assert difference == pytest.approx(-beta / n * np.trace(change).real, abs=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("group", GROUPS)
-def test_gauge_invariance(group: str, rng: np.random.Generator) -> None:
-    u = fields.random_field(EXTENTS, group, rng)
-    g = fields.random_su(u.shape[-1], EXTENTS[::-1], rng)
-    v = fields.gauge_transform(u, g)
-    assert abs(u - v).max() > 0.5
-    assert observables.plaquette(v) == pytest.approx(observables.plaquette(u), abs=1e-14)
-    assert np.allclose(observables.polyakov_field(v), observables.polyakov_field(u), atol=1e-13)
-    for path in ("100", "110", "210", "111"):
-        loops = [observables.mean_wilson_loop(w, path, 2, 3) for w in (u, v)]
-        assert loops[0] == pytest.approx(loops[1], abs=1e-14)
-    assert distributions.schwinger_dyson(v, 2) == pytest.approx(
-        distributions.schwinger_dyson(u, 2), abs=1e-12
-    )
-    for directions in ((0, 1, 2), (0, 1, 2, 3)):
-        assert np.allclose(
-            smearing.ape(v, 0.2, directions, directions),
-            fields.gauge_transform(smearing.ape(u, 0.2, directions, directions), g),
-            atol=1e-12,
-        )
-    if group == "su2":  # Which subgroups an SU(3) update takes depends on the gauge.
-        assert np.allclose(
-            updates.overrelax(v), fields.gauge_transform(updates.overrelax(u), g), atol=1e-10
-        )
-
-
 # Loops
 
 
@@ -256,11 +229,6 @@ def test_ape(group: str, rng: np.random.Generator) -> None:
     assert np.allclose(smeared[0, 0, 0, 0, 0], smearing.project_maximal(total), atol=1e-13)
 
 
-def test_constant_abelian_field_is_a_fixed_point_of_ape() -> None:
-    u = fields.abelian_field((4, 6, 4, 4), "su2", {(0, 1): 1, (1, 2): 2, (0, 3): 1})
-    assert np.allclose(smearing.ape(u, 0.2), u, atol=1e-13)
-
-
 # Updates
 
 
@@ -354,43 +322,6 @@ def test_a0_distribution_function(alpha: float) -> None:
     assert mean == pytest.approx(exact, abs=1e-5 * end)
 
 
-@pytest.mark.slow
-def test_creutz_draws_follow_the_distribution(rng: np.random.Generator) -> None:
-    alpha = np.exp(rng.uniform(np.log(1e-3), np.log(20), size=100000))
-    a = updates.creutz(rng)(0, alpha)
-    assert np.allclose(np.linalg.norm(a, axis=-1), 1)
-    assert distributions.a0_pvalue(a[:, 0], alpha) > 1e-3
-    assert distributions.a0_pvalue(a[:, 0], alpha * 1.1) < 1e-6
-    assert abs(a[:, 1:].mean(axis=0)).max() < 0.01
-
-
-def averages(samples: list[float], bins: int = 20) -> tuple[float, float]:
-    """Mean and its error from bins of consecutive samples."""
-    binned = np.array(samples).reshape(bins, -1).mean(axis=1)
-    return float(binned.mean()), float(binned.std(ddof=1) / np.sqrt(bins))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("group", "beta", "sweeps"),
-    [("su2", 2.3, 400), pytest.param("su3", 5.7, 120, marks=pytest.mark.every)],
-)
-def test_heatbath_obeys_the_schwinger_dyson_identity(
-    group: str, beta: float, sweeps: int, rng: np.random.Generator
-) -> None:
-    links, draw = fields.random_field((4, 4, 4, 4), group, rng), updates.creutz(rng)
-    right, wrong = [], []
-    for sweep in range(40 + sweeps):
-        links = updates.overrelax(updates.heatbath(links, beta, draw))
-        if sweep >= 40:
-            right.append(distributions.schwinger_dyson(links, beta))
-            wrong.append(distributions.schwinger_dyson(links, 1.02 * beta))
-    mean, error = averages(right)
-    assert abs(mean) < 4 * error
-    mean, error = averages(wrong)
-    assert mean > 5 * error
-
-
 def test_strong_coupling_series() -> None:
     """Taylor coefficients of the SU(2) plaquette (Balian, Drouffe, Itzykson)."""
     coefficients = [1 / 4, -1 / 96, 7 / 1536, -31 / 23040, 4451 / 8847360, -264883 / 1486356480]
@@ -398,19 +329,6 @@ def test_strong_coupling_series() -> None:
         series = sum(c * beta ** (2 * n + 1) for n, c in enumerate(coefficients))
         value = distributions.su2_strong_coupling_plaquette(beta)
         assert value == pytest.approx(series, abs=1e-4 * beta**13 + 1e-15)
-
-
-@pytest.mark.slow
-def test_strong_coupling_plaquette(rng: np.random.Generator) -> None:
-    links, draw = fields.cold_field((4, 4, 4, 4), "su2"), updates.creutz(rng)
-    samples = []
-    for sweep in range(20 + 400):
-        links = updates.heatbath(links, 1.0, draw)
-        if sweep >= 20:
-            samples.append(observables.plaquette(links).mean)
-    mean, error = averages(samples)
-    assert error < 1e-3
-    assert abs(mean - distributions.su2_strong_coupling_plaquette(1.0)) < 4 * error
 
 
 # Random numbers

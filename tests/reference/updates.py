@@ -170,38 +170,8 @@ def given(a0: Real, unit: Real) -> Draw:
     return lambda number, alpha: a[number]
 
 
-def creutz(rng: np.random.Generator) -> Draw:
-    """Random draws by Creutz's method (Phys. Rev. D21 (1980) 2308), for small and middling alpha.
-
-    a0 = 1 + ln(x) / alpha with x uniform in (exp(-2 alpha), 1), accepted with probability
-    sqrt(1 - a0^2); the direction is uniform on the sphere.
-    """
-
-    def draw(number: int, alpha: Real) -> Real:
-        a0 = np.empty_like(alpha)
-        left = np.ones(alpha.shape, dtype=bool)
-        while left.any():
-            some = alpha[left]
-            trial = 1 + np.log1p(rng.random(some.shape) * np.expm1(-2 * some)) / some
-            a0[left] = trial
-            left[left] = rng.random(some.shape) ** 2 > 1 - trial**2
-        unit = rng.normal(size=(*alpha.shape, 3))
-        unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
-        return given(a0[None], unit[None])(0, alpha)
-
-    return draw
-
-
-def heatbath(links: Complex, beta: float, draw: Draw) -> Complex:
-    """One sweep: direction after direction, even sites first."""
-    for mu in range(4):
-        for odd in range(2):
-            links = heatbath_half(links, beta, mu, odd, draw)
-    return links
-
-
 def overrelax(links: Complex) -> Complex:
-    """One sweep in the same order."""
+    """One sweep: direction after direction, even sites first."""
     for mu in range(4):
         for odd in range(2):
             links = overrelax_half(links, mu, odd)

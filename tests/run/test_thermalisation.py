@@ -16,9 +16,9 @@ from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped, series_of
 from tests.analysis.synthetic_loops import autoregressive
 from tests.calls import call, call_apart
-from tests.quantities.trajectories.fits.test_hmc import write_trajectories
-from tests.quantities.transition.analysis.synthetic import LATTICES, two_phase_chain
-from tests.quantities.transition.fits.test_transition import write_run
+from tests.quantities.test_hmc import write_trajectories
+from tests.quantities.transition.synthetic import LATTICES, two_phase_chain
+from tests.quantities.transition.test_transition import write_run
 
 RHO = 9 / 11
 """Correlation of neighbours for tau_int = 5."""

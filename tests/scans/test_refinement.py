@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.quantities.transition.thermal_runs import missing_couplings
 from gauge_mc.scans.scan import Scan
-from tests.quantities.transition.analysis.synthetic import CENTRE, LATTICES, two_phase_volume
+from tests.quantities.transition.synthetic import CENTRE, LATTICES, two_phase_volume
 from tests.scans.commands import SMALL, scan
 
 SIZE = (*SMALL[:4], "--separation", 30, "--format", "none", "--backend", "cpu")

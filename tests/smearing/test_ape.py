@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.smearing.kinds import PROJECTIONS, Ape
+from gauge_mc.smearing import PROJECTIONS
+from gauge_mc.smearing.kinds import Ape
 from tests.conftest import open_by_name
 from tests.reference.fields import dagger, random_field
 from tests.reference.smearing import ape, ape_alpha, project_maximal, project_unitary
@@ -85,20 +85,3 @@ def test_the_other_form(group, best_device, dims):
     assert np.abs(smeared(field, smearing) - reference).max() < TOLERANCE["double"]
     assert smearing.alpha == pytest.approx(0.5)
     assert f"w = {smearing.weight:.6g} (alpha = 0.5)" in str(smearing)
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: Ape(-0.1), "weight of the smearing ape is -0.1; give a number from 0 to 1000000"),
-        (lambda: Ape(float("nan")), "weight of the smearing ape is nan"),
-        (lambda: Ape(dims=2), "dims of the smearing ape is 2; give a whole number from 3 to 4"),
-        (lambda: Ape(exclude="s"), "excluded directions are 's'"),
-        (lambda: Ape(projection="best"), "no projection 'best'; choose maximal or polar"),
-        (lambda: Ape.from_alpha(1.0), "alpha of the smearing ape is 1; give a number from"),
-        (lambda: Ape.from_alpha(0.5, dims=5), "dims of the smearing ape is 5"),
-    ],
-)
-def test_values_that_are_refused(make, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        make()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.smearing.kinds import Hyp
 from gauge_mc.temporal_links import make_temporal_links
@@ -137,22 +136,6 @@ def test_a_weak_wave_is_damped_as_in_perturbation_theory(group, best_device, kin
     angles = np.angle(smeared(field, make_temporal_links(kind))[..., 3, 0, 0])
     expected = lowest_order(momentum, ALPHAS[kind]) * wave * charges[0]
     assert np.abs(angles / amplitude - expected).max() < 1e-8
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: Hyp(-0.1), "alpha1 of the smearing hyp is -0.1; give a number from 0 to 1"),
-        (lambda: Hyp(alpha2=1.5), "alpha2 of the smearing hyp is 1.5"),
-        (lambda: Hyp(alpha3=float("nan")), "alpha3 of the smearing hyp is nan"),
-        (lambda: Hyp(exclude="q"), "excluded directions are 'q'"),
-        (lambda: Hyp(projection="best"), "no projection 'best'"),
-        (lambda: make_temporal_links("hyp3"), "no temporal links 'hyp3'; did you mean 'hyp"),
-    ],
-)
-def test_values_that_are_refused(make, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        make()
 
 
 def test_headers_have_both_forms():

@@ -8,6 +8,7 @@ from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.smearing import SMEARINGS, SmearingSequence, make_smearing
 from gauge_mc.smearing.kinds import Ape, Hyp, Stout
+from gauge_mc.temporal_links import make_temporal_links
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,36 @@ from gauge_mc.smearing.kinds import Ape, Hyp, Stout
 def test_names_and_options_that_are_refused(name, values, sentence):
     with pytest.raises(UsageError, match=sentence):
         make_smearing(name, values)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Ape(-0.1), "weight of the smearing ape is -0.1; give a number from 0 to 1000000"),
+        (lambda: Ape(float("nan")), "weight of the smearing ape is nan"),
+        (lambda: Ape(dims=2), "dims of the smearing ape is 2; give a whole number from 3 to 4"),
+        (lambda: Ape(exclude="s"), "excluded directions are 's'"),
+        (lambda: Ape(projection="best"), "no projection 'best'; choose maximal or polar"),
+        (lambda: Ape.from_alpha(1.0), "alpha of the smearing ape is 1; give a number from"),
+        (lambda: Ape.from_alpha(0.5, dims=5), "dims of the smearing ape is 5"),
+        (lambda: Hyp(-0.1), "alpha1 of the smearing hyp is -0.1; give a number from 0 to 1"),
+        (lambda: Hyp(alpha2=1.5), "alpha2 of the smearing hyp is 1.5"),
+        (lambda: Hyp(alpha3=float("nan")), "alpha3 of the smearing hyp is nan"),
+        (lambda: Hyp(exclude="q"), "excluded directions are 'q'"),
+        (lambda: Hyp(projection="best"), "no projection 'best'"),
+        (lambda: make_temporal_links("hyp3"), "no temporal links 'hyp3'; did you mean 'hyp"),
+        (lambda: Stout(-0.1), "rho of the smearing stout is -0.1; give a number from 0 to 1"),
+        (lambda: Stout(float("nan")), "rho of the smearing stout is nan"),
+        (lambda: Stout(1.5), "rho of the smearing stout is 1.5"),
+        (lambda: Stout(exclude="w"), "excluded directions are 'w'; choose none, one or two of"),
+        (lambda: Stout(exclude="xyz"), "excluded directions are 'xyz'"),
+        (lambda: Stout(exclude="xx"), "excluded directions are 'xx'"),
+        (lambda: Stout(exclude=""), "excluded directions are ''"),
+    ],
+)
+def test_values_that_are_refused(make, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        make()
 
 
 @pytest.mark.parametrize(

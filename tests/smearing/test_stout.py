@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.smearing.kinds import Stout
 from tests.conftest import open_by_name
@@ -68,23 +67,6 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng):
     before, after = (smeared(field, Stout(0.1, "none")) for field in fields)
     assert np.abs(gauge_transform(before, g) - after).max() < 1e-13
     assert plaquette(links).mean < plaquette(before).mean < 1
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: Stout(-0.1), "rho of the smearing stout is -0.1; give a number from 0 to 1"),
-        (lambda: Stout(float("nan")), "rho of the smearing stout is nan"),
-        (lambda: Stout(1.5), "rho of the smearing stout is 1.5"),
-        (lambda: Stout(exclude="w"), "excluded directions are 'w'; choose none, one or two of"),
-        (lambda: Stout(exclude="xyz"), "excluded directions are 'xyz'"),
-        (lambda: Stout(exclude="xx"), "excluded directions are 'xx'"),
-        (lambda: Stout(exclude=""), "excluded directions are ''"),
-    ],
-)
-def test_values_that_are_refused(make, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        make()
 
 
 def test_small_rho(group, best_device):

@@ -1,11 +1,10 @@
 """t^2 E against the flow time, and the times at which it and its slope reach given values.
 
-Lattice artefacts of the flowed energy density at tree level.
-
-In perturbation theory t^2 <E> = 3 (N^2 - 1) g^2 / (128 pi^2) C(a^2/t) + O(g^4). C is 1 in the
-continuum and depends on the discretisations of the action, the flow and E (Z. Fodor et al.,
-arXiv:1406.0827). With the four-by-four kernels of the quadratic parts of action, flow and
-observable, S_g, S_f and S_e, in momentum space,
+Lattice artefacts are divided out at tree level. In perturbation theory
+t^2 <E> = 3 (N^2 - 1) g^2 / (128 pi^2) C(a^2/t) + O(g^4). C is 1 in the continuum and depends on
+the discretisations of the action, the flow and E (Z. Fodor et al., arXiv:1406.0827). With the
+four-by-four kernels of the quadratic parts of action, flow and observable, S_g, S_f and S_e, in
+momentum space,
 
     C = 64 pi^2 t^2 / 3 * integral over the Brillouin zone, d^4p / (2 pi)^4, of
         Tr [ exp(-t S_f) (S_g + G)^{-1} exp(-t S_f^T) S_e ],
@@ -165,9 +164,7 @@ def weights_of(energy: str) -> tuple[float, float]:
 def read_flow(tables: Tables, skip: Skips = 0, fewest: int = MIN_CONFIGURATIONS) -> FlowTable:
     """Read the gradient flow of the whole lattice from the table of one chain or several."""
     subject = "the gradient flow of the whole lattice"
-    table = read_series(
-        tables, COLUMNS, subject, skip, fewest, rows=lambda table: table["slice"] == WHOLE
-    )
+    table = read_series(tables, COLUMNS, subject, skip, fewest, rows=lambda x: x["slice"] == WHOLE)
     times = table.index["t"]
     if (np.diff(times) <= 0).any():
         raise GaugeError(

@@ -159,7 +159,7 @@ class GradientFlowObservable(Observable):
         Option(
             "tolerance",
             float,
-            "Choose steps so that the error of every link in a step is at most this, as 1e-5.",
+            "Choose steps so that the error of every link in a step is at most this, such as 1e-5.",
             default="fixed steps",
             least=1e-12,
             most=1,
@@ -324,9 +324,7 @@ class GradientFlowObservable(Observable):
                 f"The table {source} is damaged: its configurations do not have the same flow "
                 f"times and slices; check it with `{CommandLine('verify', source)}`."
             ) from error
-        curves = {
-            name: TimeSeries(sweeps, value[:, :, 0], first=0) for name, value in values.items()
-        }
+        curves = {name: TimeSeries(sweeps, x[:, :, 0], first=0) for name, x in values.items()}
         for name, value in values.items():
             if value.shape[2] > 1:
                 for i, t in enumerate(times):

@@ -1,4 +1,4 @@
-"""The scales t0 and w0 of the gradient flow, and the lattice spacing.
+"""The scales t0 and w0 of the gradient flow, and the lattice spacing: fit and plot.
 
 t0 is the flow time at which t^2 <E> has a given value (M. Luescher, arXiv:1006.4518), and w0^2 is
 that at which t d/dt t^2 <E> has it (S. Borsanyi et al., arXiv:1203.4469). Both are determined from
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +23,15 @@ from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field, quoted_number
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures import pictures
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow import curves
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TARGET = 0.3
 """Default of the value that defines t0 and w0."""
@@ -44,9 +51,7 @@ class Spacing:
     """A lattice spacing in fm."""
 
     value: Estimate = result_field("a in fm, with its statistical error.")
-    scale_error: float = result_field(
-        "Error of a in fm that is due to the error of the reference scale."
-    )
+    scale_error: float = result_field("Error of a in fm due to the error of the reference scale.")
     reference: float = result_field("The reference scale in fm.")
     reference_error: float = result_field("Error of the reference scale in fm.")
     source: str = result_field("Where the reference scale comes from, in words.")
@@ -79,9 +84,7 @@ class FlowScales:
     target: float = result_field("Value that defines both scales.")
     tree_level: bool = result_field("Whether E was corrected at tree level.")
     configurations: int = result_field("Number of configurations.")
-    updates: int | None = result_field(
-        "Updates from one configuration to the next; None if they differ."
-    )
+    updates: int | None = result_field("Updates between configurations; None if they differ.")
     t_max: float = result_field("Longest flow time measured.")
     t0: Estimate = result_field("t0/a^2; tau_int is in configurations.", symbol="t0/a²")
     t0_interpolation: float = result_field("Estimate of the interpolation error of t0/a^2.")
@@ -170,12 +173,14 @@ def _cautions(time: curves.Crossing, width: curves.Crossing, radius: float) -> l
                 f"negligible beside its statistical error, {crossing.estimate.error:.1g}: measure "
                 "the flow at more times."
             )
-    if radius > LARGEST_RADIUS:
-        cautions.append(
-            f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
-            "that effects of the finite volume are large."
-        )
-    return cautions
+    return cautions + caution_large(radius)
+
+
+def caution_large(radius: float) -> list[str]:
+    """Return a sentence if the smoothing radius, over the smallest extent, is large."""
+    words = f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
+    large = radius > LARGEST_RADIUS
+    return [f"{words}that effects of the finite volume are large."] if large else []
 
 
 ENERGY = Option(
@@ -192,9 +197,7 @@ GOAL = Option(
     "0.1 for SU(2).",
     default=f"{TARGET:g}",
 )
-TREE_LEVEL = Option(
-    "tree_level", bool, "Divide E by its lattice artefacts at tree level (arXiv:1406.0827)."
-)
+TREE_LEVEL = Option("tree_level", bool, "Divide E by its tree-level artefacts (arXiv:1406.0827).")
 SQRT_T0 = Option(
     "sqrt_t0",
     float,
@@ -281,7 +284,8 @@ class ScaleResult(FitResult):
             lines.append(f"a is the lattice spacing in space; the flow has the anisotropy {xi}.")
         for name, spacing in (("√t0", scales.spacing_t0), ("w0", scales.spacing_w0)):
             if spacing:
-                lines.append(f"Scale: {name} = {_reference(spacing)} fm, {spacing.source}.")
+                reference = with_error(spacing.reference, spacing.reference_error)
+                lines.append(f"Scale: {name} = {reference} fm, {spacing.source}.")
         if not scales.spacing_t0:
             lines.append(f"Give √t0 in fm with {SQRT_T0.flag} for a lattice spacing.")
         return "\n".join([*lines, *scales.cautions])
@@ -297,10 +301,6 @@ def _cells(value: Estimate, interpolation: float = math.nan, scale: float = math
         return ["unknown", "", "", ""]
     spline = f"{interpolation:.1g}" if math.isfinite(interpolation) else ""
     return [str(value), spline, f"{scale:.2g}" if scale > 0 else "", value.format_tau()]
-
-
-def _reference(spacing: Spacing) -> str:
-    return with_error(spacing.reference, spacing.reference_error)
 
 
 FLOW_EVERY = 20
@@ -381,3 +381,70 @@ def given_reference(name: str, options: Mapping[str, Any]) -> Reference | None:
     if not 0 <= error < math.inf:
         raise UsageError(f"{error_flag} is {error:g}; give 0 or a positive length in fm.")
     return Reference(value, error, f"given with {flag}")
+
+
+HEADROOM = 1.5
+"""Upper end of an axis, in units of the target or of the largest value at the end of the flow. It
+leaves room for the legend."""
+
+DASHES = ("-", "--", "-.")
+"""Line styles of the discretisations, which may lie on top of each other."""
+
+
+class FlowPlot(TablePlot):
+    """t^2 <E> and t d/dt t^2 <E> of one run against the flow time, with t0 and w0."""
+
+    name = "flow"
+    summary = "t²<E> and its derivative along the gradient flow, with t0 and w0"
+    fit: ClassVar[str] = "scale"
+    subject: ClassVar[str] = "The gradient flow"
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
+        """Show both curves with their errors, for every discretisation of E."""
+        choice = definition(options)
+        flow = curves.read_flow(table, options.get(SKIP.name, 0))
+        with suppress(GaugeError):  # without t0 the curves are shown alone
+            caution(*flow_scales(flow, **choice).cautions)
+        target, corrected = choice["target"], choice["corrected"]
+        ends = [[target], [target]]
+        dotted = {"color": pictures.GREY, "linestyle": ":"}
+        level = pictures.Guide(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
+        entry = pictures.KeyEntry(style=dotted, text=f"target {target:g}")
+        marks: list[list[pictures.Mark]] = [[level, entry], [level]]
+        for i, energy in enumerate(curves.ENERGIES):
+            curve = curves.FlowCurve.of(flow, energy, corrected)
+            fine = np.linspace(curve.t[0], curve.t[-1], 600)
+            style = {"color": pictures.COLOURS[i], "linestyle": DASHES[i]}
+            both = (curve.t0, curve.values(), "$t_0/a^2"), (curve.w0, curve.slopes(), "$w_0/a")
+            for order, (find, points, symbol) in enumerate(both):
+                line = fine**order * curve.mean(fine, order)
+                error = np.interp(fine, curve.t, [point.error for point in points])
+                marks[order].append(pictures.Stroke(fine, line, error, style=style))
+                ends[order].append(float(line[-1]))
+                text = f"{energy}: not reached"
+                with suppress(GaugeError):  # a flow that is too short
+                    scale = find(target)
+                    text = f"{energy}: {symbol}={pictures.minus(scale.estimate)}$"
+                    t = scale.map(lambda w: w**2, lambda w: 2 * w) if order else scale
+                    marks[order].append(pictures.Abscissa(t.estimate, target, 0.2, style=style))
+                marks[order].append(pictures.Stroke([], [], style={**style, "label": text}))
+
+        def add_legend(axes: Axes) -> None:
+            axes.legend(loc="upper left")
+
+        tops = [{"ylim": (0, HEADROOM * max(values))} for values in ends]
+        slope = r"$t\,\frac{\mathrm{d}}{\mathrm{d}t}\,t^2\langle E\rangle$"
+        lower = {"xlim": (0, flow.t[-1]), **tops[1]}
+        frames = [
+            pictures.Frame(marks[0], "", r"$t^2\langle E\rangle$", tops[0], add_legend),
+            pictures.Frame(marks[1], "$t/a^2$", slope, lower, add_legend),
+        ]
+        words = [f"{flow.kind.capitalize()} flow"] if flow.kind else []
+        title = ", ".join([*words, *["divided by tree-level artefacts"] * corrected])
+        layout = {"nrows": 2, "sharex": True}
+        return pictures.Picture(frames, 5.6, title, layout=layout, aligned=True)
+
+
+PLOTS.register(FlowPlot())

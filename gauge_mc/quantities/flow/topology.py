@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,10 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field
 from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures import curves as drawn
+from gauge_mc.plots.figures import pictures
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow import curves, scales
 from gauge_mc.quantities.potential.forms import HBAR_C
 from gauge_mc.results import documented, headings, result_field
@@ -56,24 +61,14 @@ class TopologicalCharge:
     alpha: float = result_field("Factor that brings the charges nearest to integers.")
     deviation: float = result_field("Root-mean-square distance of alpha Q from integers.")
     configurations: int = result_field("Number of configurations.")
-    updates: int | None = result_field(
-        "Updates from one configuration to the next; None if they differ."
-    )
-    changes: int = result_field(
-        "How often the rounded charge changes from one configuration to the next."
-    )
-    mean: Estimate = result_field(
-        "<Q>, whose tau_int is that of Q in configurations.", symbol="<Q>"
-    )
-    square: Estimate = result_field(
-        "<Q^2>, whose tau_int is that of Q^2 in configurations.", symbol="<Q²>"
-    )
+    updates: int | None = result_field("Updates between configurations; None if they differ.")
+    changes: int = result_field("How often the rounded charge changes between configurations.")
+    mean: Estimate = result_field("<Q>, with tau_int of Q in configurations.", symbol="<Q>")
+    square: Estimate = result_field("<Q^2>, with tau_int of Q^2 in configurations.", symbol="<Q²>")
     kurtosis: Estimate = result_field(
         "(<Q^4> - 3 <Q^2>^2) / <Q^2>, which is -12 b2.", symbol="(<Q⁴> − 3<Q²>²)/<Q²>"
     )
-    susceptibility: Estimate = result_field(
-        "chi_t a^4 = <Q^2> / V, with the number of sites V.", symbol="χ_t a⁴"
-    )
+    susceptibility: Estimate = result_field("chi_t a^4 = <Q^2> / V, with V sites.", symbol="χ_t a⁴")
     susceptibility_t0: Estimate | None = result_field(
         "chi_t t0^2; None if t0 is unknown.", symbol="χ_t t0²"
     )
@@ -84,9 +79,7 @@ class TopologicalCharge:
         "Error of chi_t^(1/4) in MeV that is due to the error of the reference scale."
     )
     source: str = result_field("Where the reference scale comes from, in words.")
-    s_max: float = result_field(
-        "Largest Re Tr(1 - U_p) of all plaquettes of all configurations at this flow time."
-    )
+    s_max: float = result_field("Largest Re Tr(1 - U_p) in all configurations at this flow time.")
     inadmissible: float = result_field(
         "Fraction of configurations with a plaquette at which Re Tr(1 - U_p) is 0.067 or more."
     )
@@ -216,11 +209,9 @@ def topological_charge(
             mass = value**0.25 * HBAR_C / sqrt_t0.value
             root = _estimate(flow, mass, mass * (1 + (series / value - 1) / 4), trusted)
             scale_error = mass * sqrt_t0.error / sqrt_t0.value
-    mean = _estimate(flow, float(q.mean()), q, trusted)
-    square = _estimate(flow, second, q**2, trusted)
     unknown = np.full((q.size, flow.t.size), math.nan)  # in flows of other programs
     peaks = flow.columns.get("s_max", unknown)[:, charges.index]
-    return TopologicalCharge(
+    found = TopologicalCharge(
         charge=charge,
         t=float(flow.t[charges.index]),
         rule=charges.rule,
@@ -230,8 +221,8 @@ def topological_charge(
         configurations=q.size,
         updates=flow.updates,
         changes=charges.changes,
-        mean=mean,
-        square=square,
+        mean=_estimate(flow, float(q.mean()), q, trusted),
+        square=_estimate(flow, second, q**2, trusted),
         kurtosis=_kurtosis(flow, q, trusted),
         susceptibility=_estimate(flow, susceptibility, series_of_chi, trusted),
         susceptibility_t0=in_t0,
@@ -242,8 +233,9 @@ def topological_charge(
         inadmissible=float(np.mean(peaks >= ADMISSIBLE) + 0 * peaks[0]),
         t0=time.estimate if time else None,
         ensemble=dict(flow.ensemble),
-        cautions=[*_cautions(charges, mean, square, rounded, float(flow.t[charges.index]), flow)],
     )
+    found.cautions.extend(_cautions(flow, charges, found))
+    return found
 
 
 def _kurtosis(flow: curves.FlowTable, q: Array, trusted: bool) -> Estimate:
@@ -269,14 +261,7 @@ def _estimate(flow: curves.FlowTable, value: float, series: Array, trusted: bool
     return Estimate(value, math.nan, math.nan, math.nan, series.size)
 
 
-def _cautions(
-    charges: Charges,
-    mean: Estimate,
-    square: Estimate,
-    rounded: bool,
-    t: float,
-    flow: curves.FlowTable,
-) -> list[str]:
+def _cautions(flow: curves.FlowTable, charges: Charges, found: TopologicalCharge) -> list[str]:
     cautions, n = [], charges.values.size
     if charges.changes < MIN_CHANGES:
         cautions.append(
@@ -284,23 +269,18 @@ def _cautions(
             "autocorrelation times and errors: make the run much longer."
         )
     else:
-        tau_int = max(x.tau_int + x.tau_int_error for x in (mean, square))
+        tau_int = max(x.tau_int + x.tau_int_error for x in (found.mean, found.square))
         cautions += caution_short(n, tau_int, "Q")
         cautions += flow.replicas.cautions(flow.sweeps, charges.values)
-    if rounded and charges.deviation > LARGEST_DEVIATION:
+    if found.rounded and charges.deviation > LARGEST_DEVIATION:
         cautions.append(
             f"The charges differ from integers by {charges.deviation:.2f}, so that rounding them "
             "is questionable: choose a larger --t, or a finer lattice."
         )
     if charges.missing:
         cautions.append(f"t0 is not known: {charges.missing}")
-    radius = math.sqrt(8 * t) / min(flow.lattice.extents)
-    if radius > scales.LARGEST_RADIUS:
-        cautions.append(
-            f"The smoothing radius is {radius:.2g} times the smallest extent of the lattice, so "
-            "that effects of the finite volume are large."
-        )
-    return cautions
+    radius = math.sqrt(8 * found.t) / min(flow.lattice.extents)
+    return cautions + scales.caution_large(radius)
 
 
 CHARGE = Option(
@@ -316,9 +296,7 @@ TIME = Option(
     "Flow time t/a² at which Q is taken; the first measured time that is not smaller.",
     default="t0, or the last time if the flow does not reach t0",
 )
-ROUND = Option(
-    "round", bool, "Round αQ to integers, with the α that brings the charges nearest to integers."
-)
+ROUND = Option("round", bool, "Round αQ to integers, with the α that brings αQ nearest to them.")
 
 CHOICE = (CHARGE, TIME, ROUND, *scales.DEFINITION)
 """Options that choose the charge, for fits and plots."""
@@ -417,3 +395,56 @@ def choice_of_charge(options: Mapping[str, Any]) -> dict[str, Any]:
         "t": options.get(TIME.name),
         "rounded": options.get(ROUND.name, False),
     }
+
+
+class TopologyPlot(TablePlot):
+    """The topological charge of one run along the Markov chain, and its distribution."""
+
+    name = "topology"
+    summary = "history and distribution of the topological charge"
+    fit: ClassVar[str] = "topology"
+    subject: ClassVar[str] = "The topological charge"
+    columns: ClassVar[tuple[str, ...]] = curves.FLOW_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (*CHOICE, SKIP)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> pictures.Picture:
+        """Show the charge at one flow time, and a normal distribution of the measured <Q^2>."""
+        flow, choice = curves.read_flow(table, options.get(SKIP.name, 0)), choice_of_charge(options)
+        result, charges = topological_charge(flow, **choice), charges_at(flow, **choice).values
+        caution(*result.cautions)
+        # The bins are centred at multiples of their width, one for each sector.
+        width = 1 if result.rounded else 1 / result.alpha
+        beside = math.ceil(float(np.abs(charges).max()) / width)  # on each side of that around 0
+        edges = width * (np.arange(-beside - 1, beside + 1) + 0.5)
+        density, _ = np.histogram(charges, edges, density=True)
+        look = pictures.look(0)
+        style = drawn.series_line(look["color"]) | {"alpha": 0.9, "linewidth": 0.7}
+        draw = partial(drawn.draw_density, density=density, edges=edges, look=look)
+        bars: list[pictures.Mark] = [pictures.Sketch(draw)]
+        if (square := result.square.value) > 0:
+            words = r"normal distribution of this $\langle Q^2\rangle$"
+            fine = np.linspace(edges[0], edges[-1], 400)
+            bars.append(drawn.normal_distribution(fine, 0.0, square, words))
+        label = "$Q$ (rounded)" if result.rounded else "$Q$"
+        named = pictures.KeyEntry(style=style, text=_legend(result))
+        series = [drawn.ZERO, pictures.Stroke(flow.sweeps, charges, style=style), named]
+        frames = [
+            pictures.Frame(series, "update", label, finish=lambda axes: axes.margins(x=0.02)),
+            pictures.Frame(bars, "distribution", finish=drawn.finish_distribution),
+        ]
+        about = f"{result.charge} charge at t/a² = {result.t:.4g}"
+        layout = {"ncols": 2, "sharey": True, "width_ratios": (4, 1.2)}
+        return pictures.Picture(frames, 3.2, about, layout=layout)
+
+
+PLOTS.register(TopologyPlot())
+
+
+def _legend(result: TopologicalCharge) -> str:
+    """Return the moments and the autocorrelation time as text for a legend."""
+    moments = [rf"$\langle Q\rangle={pictures.minus(result.mean)}$"]
+    moments.append(rf"$\langle Q^2\rangle={pictures.minus(result.square)}$")
+    if tau := result.mean.format_tau(result.updates or 1):
+        unit = "updates" if result.updates else "configurations"
+        moments.append(rf"$\tau_\mathrm{{int}}(Q)={tau}$ {unit}")
+    return ",  ".join(moments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,10 +36,6 @@ from gauge_mc.quantities.polyakov.screening import (
     screening,
 )
 from gauge_mc.run.thermalisation import SKIP
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 R_MIN = Option("r_min", float, "Smallest distance fitted.", default=f"{SMALLEST:g}")
 R_MAX = Option("r_max", float, "Largest distance fitted.", default="all")
@@ -114,23 +110,19 @@ class ScreeningResult(DataResult[ScreeningMasses]):
 
     def report(self) -> list[Any]:
         """Return tables of the correlators and of the masses."""
-        screening = self.found
-        title = (
-            "Confined phase: m/T = σ(T)/T²" if screening.phase == CONFINED else "Screening masses"
-        )
+        f = self.found
+        title = "Confined phase: m/T = σ(T)/T²" if f.phase == CONFINED else "Screening masses"
         return [
-            table_of(
-                "Correlators of planes of Polyakov loops", ScreeningPoint, screening.points, 3
-            ),
-            table_of(title, ScreeningMass, screening.masses, 3),
-            *screening.cautions,
+            table_of("Correlators of planes of Polyakov loops", ScreeningPoint, f.points, 3),
+            table_of(title, ScreeningMass, f.masses, 3),
+            *f.cautions,
         ]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the mass of each part of the loop, or the string tension."""
-        screening = self.found
-        name = "σ(T)/T²" if screening.phase == CONFINED else "m/T"
-        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in screening.masses]
+        f = self.found
+        name = "σ(T)/T²" if f.phase == CONFINED else "m/T"
+        return [quoted_number(f"{name} ({mass.part})", mass.mass) for mass in f.masses]
 
 
 class ScreeningFit(Fit):
@@ -225,9 +217,21 @@ def plot_polyakov(runs: Sequence[curves.History], path: Path, skip: int = 0) -> 
                 parts = shown.values.real, shown.values.imag
                 plane.scatter(*parts, s=9, alpha=0.6, linewidth=0, **looks[i])
         if real:
-            _finish_line(plane)
+            plane.axvline(0, color="0.5", linestyle=":", linewidth=0.8)
+            plane.set_ylim(bottom=0)
+            plane.tick_params(which="both", left=False, right=False, labelleft=False)
+            plane.set_xlabel("$L$")
+            plane.set_ylabel("distribution")
         else:
-            _finish_plane(plane)
+            reach = 1.1 * max(np.abs(plane.dataLim.get_points()).max(), 1e-6)
+            for k in range(3):
+                direction = 2 * reach * np.exp(2j * np.pi * k / 3)
+                ends = (0, direction.real), (0, direction.imag)
+                plane.plot(*ends, color="black", linestyle=":", linewidth=1.0, zorder=4)
+            plane.set(
+                xlim=(-reach, reach), ylim=(-reach, reach), xlabel=r"Re$\,L$", ylabel=r"Im$\,L$"
+            )
+        plane.set_box_aspect(1)
         series.margins(x=0.02)
         series.set_box_aspect(1 / WIDER)
         series.set_xlabel("update")
@@ -235,30 +239,6 @@ def plot_polyakov(runs: Sequence[curves.History], path: Path, skip: int = 0) -> 
         series.set_ylim(bottom=0)
         key = curves.key_of_lines(looks, curves.shade_skipped(series, runs, skip))
         pictures.add_heading(figure, plane, pictures.side_by_side(entries, key), columns=2)
-
-
-def _finish_line(axes: Axes) -> None:
-    """Label a distribution of real Polyakov loops."""
-    axes.axvline(0, color="0.5", linestyle=":", linewidth=0.8)
-    axes.set_box_aspect(1)
-    axes.set_ylim(bottom=0)
-    axes.tick_params(which="both", left=False, right=False, labelleft=False)
-    axes.set_xlabel("$L$")
-    axes.set_ylabel("distribution")
-
-
-def _finish_plane(axes: Axes) -> None:
-    """Draw the directions of the centre of SU(3), and make the axes square and centred on 0."""
-    reach = 1.1 * max(np.abs(axes.dataLim.get_points()).max(), 1e-6)
-    for k in range(3):
-        direction = 2 * reach * np.exp(2j * np.pi * k / 3)
-        ends = (0, direction.real), (0, direction.imag)
-        axes.plot(*ends, color="black", linestyle=":", linewidth=1.0, zorder=4)
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(-reach, reach)
-    axes.set_box_aspect(1)
-    axes.set_xlabel(r"Re$\,L$")
-    axes.set_ylabel(r"Im$\,L$")
 
 
 SHOWN = 2.0
@@ -280,12 +260,12 @@ class ScreeningPlot(TablePlot):
 
         For errors see `TablePlot.picture`.
         """
-        screening = ScreeningFit().carry_out([table], **options).found
-        caution(*screening.cautions)
-        lattice = Lattice.parse(screening.ensemble["lattice"])
+        masses = ScreeningFit().carry_out([table], **options).found
+        caution(*masses.cautions)
+        lattice = Lattice.parse(masses.ensemble["lattice"])
         left, right = list[pictures.Mark](), list[pictures.Mark]()
-        for n, mass in enumerate(screening.masses):
-            points = [point for point in screening.points if point.part == mass.part]
+        for n, mass in enumerate(masses.masses):
+            points = [point for point in masses.points if point.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
         lower_ends = [np.subtract(x.y, x.error) for x in left if isinstance(x, pictures.Symbols)]

@@ -1,4 +1,4 @@
-"""Correlators of Polyakov loops, from which the potential of static charges follows."""
+"""Polyakov loops: averages, representations, planes, and correlators with their potential."""
 
 from __future__ import annotations
 
@@ -547,36 +547,29 @@ class PolyakovCorrelators(noise_reduction.ReducedNoise):
 
     def reduced_measurer(self, like: Field) -> Callable[[Coupling, Field], list[Record]]:
         """Return a function that measures multilevel averages; see `ReducedNoise`."""
-        multilevel = _Multilevel(self, like)
-        return lambda coupling, field: self._records(multilevel(coupling, field))
+        assert self.noise
+        steps = [equivalent_steps(path) for path, _ in self.distances]
+        ends = np.cumsum([0, *map(len, steps)])
+        vectors = [
+            (r * step[0], r * step[1], r * step[2])
+            for (_, r), equivalent in zip(self.distances, steps, strict=True)
+            for step in equivalent
+        ]
+        averages = self.noise.averages(like, vectors)
+
+        def measure(coupling: Coupling, field: Field) -> list[Record]:
+            plain = polyakov_correlators(self, field)
+            sums = averages(field, coupling, noise_reduction.digest_of(plain))
+            means = [sums[begin:end].mean() for begin, end in pairwise(ends)]
+            norm = field.group.colours**2 * field.lattice.slice_sites
+            return self._records(np.array(means) / norm)
+
+        return measure
 
     def _records(self, values: Array) -> list[Record]:
         """Return the records of a field, given C(R) for all distances."""
         pairs = zip(self.distances, values.tolist(), strict=True)
         return [(path, r, value) for (path, r), value in pairs]
-
-
-class _Multilevel:
-    """Measurement of multilevel averages, which owns the memory for them."""
-
-    def __init__(self, observable: PolyakovCorrelators, like: Field) -> None:
-        o = self._observable = observable
-        self._counts = [len(equivalent_steps(path)) for path, _ in o.distances]
-        vectors = [
-            (r * step[0], r * step[1], r * step[2])
-            for path, r in o.distances
-            for step in equivalent_steps(path)
-        ]
-        assert o.noise
-        self._averages = o.noise.averages(like, vectors)
-
-    def __call__(self, coupling: Coupling, field: Field) -> Array:
-        """Return C(R) for all distances."""
-        plain = polyakov_correlators(self._observable, field)
-        sums = self._averages(field, coupling, noise_reduction.digest_of(plain))
-        ends = np.cumsum([0, *self._counts])
-        means = [sums[begin:end].mean() for begin, end in pairwise(ends)]
-        return np.array(means) / (field.group.colours**2 * field.lattice.slice_sites)
 
 
 def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array:
@@ -585,7 +578,7 @@ def polyakov_correlators(observable: PolyakovCorrelators, field: Field) -> Array
     sums = [_sums(slab, lines.address, launches) for slab, lines in complete_lines(field)]
     rows = add_slices(field.devices, [s.by_slice() for s in sums])
     by_distance: dict[tuple[str, int], list[float]] = {}
-    # All distances are summed, also those that are not asked for.
+    # All distances are summed, even those that are not asked for.
     for (path, _, first, count), row in zip(launches, rows, strict=True):
         for n in range(count):
             by_distance.setdefault((path, first + n), []).append(row[n])

@@ -1,7 +1,5 @@
 """Free energies of static charges and screening masses at T > 0, from Polyakov loops.
 
-Free energies of two static charges at T > 0, and how they are screened or confined.
-
 The correlator of two Polyakov loops is C(R) = exp(-F(R, T) / T), where F is the free energy of two
 static charges, averaged over their colours (L. D. McLerran and B. Svetitsky, Phys. Rev. D 24 (1981)
 450). At large R it is a sum over the states of a transfer matrix along a direction in space, so
@@ -14,8 +12,6 @@ leading order of perturbation theory is twice the Debye mass. Below T_c, C_inf i
 sigma(T) / T with the string tension at the temperature T, for which 1/R is the leading term of a
 string that fluctuates (O. Kaczmarek et al., hep-lat/9908010). All images of the charges on the
 periodic lattice are summed.
-
-Screening masses from correlators of planes of Polyakov loops.
 
 The average p of the Polyakov loops over a plane is an operator of the transfer matrix along an axis
 of space, without momentum in the plane. So its correlator is a sum over states of
@@ -33,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -263,7 +259,7 @@ class ScreeningPoint:
     part: str = result_field("Part of the loop: Re L, Im L, or L for both.", symbol="part")
     r: int = result_field("Distance r/a of the planes.", symbol="r/a")
     correlator: Estimate = result_field(
-        "Its correlator, without the constant of the fit.", symbol="C(r)"
+        "Its correlator without the fitted constant.", symbol="C(r)"
     )
     effective_mass: Estimate | None = result_field(
         "m / T from r and r + 1; null where it is not known.", symbol="m_eff/T"
@@ -322,10 +318,8 @@ def read_planes(tables: Tables, skip: Skips = 0) -> PlaneSeries:
         n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest
     ]
     parts = [
-        series.values[name][:, columns]
-        .reshape(series.sweeps.size, -1, longest // 2 + 1)
-        .mean(axis=1)
-        for name in ("re", "im")
+        series.values[x][:, columns].reshape(series.sweeps.size, -1, longest // 2 + 1).mean(axis=1)
+        for x in ("re", "im")
     ]
     chains = series.sweeps, series.replicas
     return PlaneSeries(ensemble_of(series.header), lattice, *chains, longest, *parts)
@@ -346,7 +340,15 @@ def screening(
             f"from r = {firsts[0]} to {last}; choose a wider range, or a longer lattice."
         )
     search = _ScreenedFit(series, firsts, last)
-    real = _deconfined(search, phase)
+    real = None
+    if phase != CONFINED:
+        # Without a constant the fit of its form need not converge.
+        with nullcontext() if phase == DECONFINED else suppress(GaugeError):
+            real = search.of(REAL, series.real, constant=True)
+    if real and phase != DECONFINED:
+        constant = real.mass.constant
+        above = constant is not None and constant.value > SIGNIFICANT * constant.error
+        real = real if above else None
     if real is None:
         parts = [search.of(BOTH, series.real + series.imaginary, constant=False)]
     else:
@@ -442,18 +444,3 @@ class _ScreenedFit:
                 mass = average if average.value > SIGNIFICANT / 2 * average.error else None
             points.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
         return points
-
-
-def _deconfined(search: _ScreenedFit, phase: str | None) -> _ScreenedPart | None:
-    """Return the real part's mass, or nothing if the phase is the confined one."""
-    if phase == CONFINED:
-        return None
-    try:
-        part = search.of(REAL, search.series.real, constant=True)
-    except GaugeError:  # without a constant the fit of its form need not converge
-        if phase == DECONFINED:
-            raise
-        return None
-    constant = part.mass.constant
-    above = constant is not None and constant.value > SIGNIFICANT * constant.error
-    return part if above or phase == DECONFINED else None

@@ -57,7 +57,7 @@ LEVELS = Option(
 )
 
 SAMPLES = Option(
-    "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
+    "samples", bool, "Also write samples of V(R) and their covariance to potential.h5."
 )
 
 SOURCE = Option(
@@ -104,12 +104,6 @@ def columns_of(source: str) -> tuple[str, ...]:
     return TABLES[source]
 
 
-def _source_of(table: Path) -> str:
-    """Return the source of V(R) that a table has."""
-    correlators = set(TABLES[static_potential.CORRELATORS]) <= set(read_heading(table)[1])
-    return static_potential.CORRELATORS if correlators else static_potential.LOOPS
-
-
 @dataclass(frozen=True)
 class PotentialSamples:
     """Time series of V(R) and of the scales, which results of fits do not keep."""
@@ -154,11 +148,9 @@ class PotentialResult(FitResult):
         """Return the string tension, r0, and the spacing in fm."""
         scales = self.potential.scales
         return [
-            quoted_number(
-                SYMBOLS[name], scales[name].value, scales[name].systematic, UNIT.get(name, "")
-            )
-            for name in QUOTED
-            if name in scales
+            quoted_number(SYMBOLS[x], scales[x].value, scales[x].systematic, UNIT.get(x, ""))
+            for x in QUOTED
+            if x in scales
         ]
 
     def unquoted(self) -> str:
@@ -170,9 +162,7 @@ class PotentialResult(FitResult):
     def histories(self) -> Mapping[str, tuple[Integers, Array]]:
         """Return the time series of the numbers that one quotes; see `FitResult.histories`."""
         series = self.samples.histories
-        return {
-            SYMBOLS[name]: (self.samples.sweeps, series[name]) for name in QUOTED & series.keys()
-        }
+        return {SYMBOLS[x]: (self.samples.sweeps, series[x]) for x in QUOTED & series.keys()}
 
     def _chart(self) -> str:
         from gauge_mc.reports.cells import potential_cell
@@ -301,75 +291,71 @@ class PotentialFit(Fit):
 
     def carry_out(self, tables: Sequence[Path], **options: Any) -> PotentialResult:
         """Fit V(R) from the loops or the correlators of tables; see `Fit.carry_out`."""
-        columns = columns_of(options.get(SOURCE.name) or _source_of(tables[0]))
+        correlators = TABLES[static_potential.CORRELATORS]
+        present = {*correlators} <= {*read_heading(tables[0])[1]}
+        usual = static_potential.CORRELATORS if present else static_potential.LOOPS
+        columns = columns_of(options.get(SOURCE.name, usual))
         if options.get(SAMPLES.name):
             load("h5py")  # so that it is refused before anything is computed
-        correlators = columns == TABLES[static_potential.CORRELATORS]
-        return (self._from_correlators if correlators else self._from_loops)(tables, options)
-
-    def _from_correlators(
-        self, tables: Sequence[Path], options: Mapping[str, Any]
-    ) -> PotentialResult:
-        """Fit -ln [N^2 C(R)] / N_t."""
-        for option in OF_LOOPS:
-            if options.get(option.name) is not None:
-                raise UsageError(f"{option.flag} is for Wilson loops; leave it out.")
-        correlators, header = observables.read_correlators(tables, options.get(SKIP.name, 0))
-        series = observables.correlator_potential(correlators)
-        notes = [
-            *correlators.replicas.cautions(correlators.sweeps, *correlators.values.T),
-            *observables.caution_images(series.points, header["lattice"]),
-        ]
-        more = {"source": static_potential.CORRELATORS, "notes": tuple(notes), "levels": ()}
-        return _result(
-            series, header, correlators.sweeps, options, more, f"_{static_potential.CORRELATORS}"
+        find = _of_correlators if columns == correlators else _of_loops
+        series, header, sweeps, tag, more = find(tables, options)
+        skip = options.get(SKIP.name, 0)
+        potential, histories = series.potential(
+            options.get(R_MIN.name),
+            options.get(R_MAX.name),
+            StaticGluons.of(header),
+            ensemble=loop_tables.ensemble_of(header),
+            skip=skip if isinstance(skip, int) else max(skip),
+            **more,
         )
-
-    def _from_loops(self, tables: Sequence[Path], options: Mapping[str, Any]) -> PotentialResult:
-        """Fit the energies of loops along all paths."""
-        loops = loop_tables.read_loops(tables, options.get(SKIP.name, 0))
-        states, levels = states_of(loops, options.get(LEVEL.name), options.get(LEVELS.name))
-        ranges = options.get(T_MIN.name), options.get(T_MAX.name), len(levels) == 1
-        series = static_potential.potential_of(states[0], loops.replicas, *ranges)
-        shortest = loop_tables.select_loops(loops, loop_tables.paths_of(loops)[0], levels[-1])
-        notes = [*loops.replicas.cautions(loops.sweeps, *shortest.values[:, :, 0].T)]
-        excited: tuple[static_potential.PotentialPoint, ...] = ()
-        if len(states) > 1:
-            try:
-                excited = static_potential.potential_of(states[1], loops.replicas, *ranges).points
-            except GaugeError as error:
-                notes.append(f"The excited energies are not known: {error}")
-        more = {
-            "levels": levels,
-            "excited": excited,
-            "notes": tuple(notes),
-            "t_step": shortest.t_step,
-            "lines": loop_tables.lines_of(loops.header),
-        }
-        every = loop_tables.smearing_levels(loops)
-        tag = tag_of_levels(levels, every) if levels != tuple(every) else ""
-        return _result(series, loops.header, loops.sweeps, options, more, tag)
+        samples = PotentialSamples(series, sweeps, histories)
+        return PotentialResult(potential, samples, tag, bool(options.get(SAMPLES.name)))
 
 
-def _result(
-    series: static_potential.PotentialSeries,
-    header: Mapping[str, str],
-    sweeps: Integers,
-    options: Mapping[str, Any],
-    more: dict[str, Any],
-    tag: str,
-) -> PotentialResult:
-    skip = options.get(SKIP.name, 0)
-    potential, histories = series.potential(
-        options.get(R_MIN.name),
-        options.get(R_MAX.name),
-        StaticGluons.of(header),
-        ensemble=loop_tables.ensemble_of(header),
-        skip=skip if isinstance(skip, int) else max(skip),
-        **more,
-    )
-    samples = PotentialSamples(series, sweeps, histories)
-    return PotentialResult(potential, samples, tag, bool(options.get(SAMPLES.name)))
+Energies = tuple[static_potential.PotentialSeries, Mapping[str, str], Integers, str, dict[str, Any]]
+"""V(R), the header of its table, its configurations, the tag, and further fields of the result."""
+
+
+def _of_correlators(tables: Sequence[Path], options: Mapping[str, Any]) -> Energies:
+    """Return -ln [N^2 C(R)] / N_t."""
+    for option in OF_LOOPS:
+        if options.get(option.name) is not None:
+            raise UsageError(f"{option.flag} is for Wilson loops; leave it out.")
+    correlators, header = observables.read_correlators(tables, options.get(SKIP.name, 0))
+    series = observables.correlator_potential(correlators)
+    notes = [
+        *correlators.replicas.cautions(correlators.sweeps, *correlators.values.T),
+        *observables.caution_images(series.points, header["lattice"]),
+    ]
+    more = {"source": static_potential.CORRELATORS, "notes": tuple(notes), "levels": ()}
+    tag = f"_{static_potential.CORRELATORS}"
+    return series, header, correlators.sweeps, tag, more
+
+
+def _of_loops(tables: Sequence[Path], options: Mapping[str, Any]) -> Energies:
+    """Return the energies of loops along all paths."""
+    loops = loop_tables.read_loops(tables, options.get(SKIP.name, 0))
+    states, levels = states_of(loops, options.get(LEVEL.name), options.get(LEVELS.name))
+    ranges = options.get(T_MIN.name), options.get(T_MAX.name), len(levels) == 1
+    series = static_potential.potential_of(states[0], loops.replicas, *ranges)
+    shortest = loop_tables.select_loops(loops, loop_tables.paths_of(loops)[0], levels[-1])
+    notes = [*loops.replicas.cautions(loops.sweeps, *shortest.values[:, :, 0].T)]
+    excited: tuple[static_potential.PotentialPoint, ...] = ()
+    if len(states) > 1:
+        try:
+            excited = static_potential.potential_of(states[1], loops.replicas, *ranges).points
+        except GaugeError as error:
+            notes.append(f"The excited energies are not known: {error}")
+    more = {
+        "levels": levels,
+        "excited": excited,
+        "notes": tuple(notes),
+        "t_step": shortest.t_step,
+        "lines": loop_tables.lines_of(loops.header),
+    }
+    every = loop_tables.smearing_levels(loops)
+    tag = tag_of_levels(levels, every) if levels != tuple(every) else ""
+    return series, loops.header, loops.sweeps, tag, more
 
 
 def states_of(
@@ -387,25 +373,23 @@ def states_of(
         for path in loop_tables.paths_of(loops)
     ]
     states = [
-        [loop_tables.effective_energies(path) for path in state]
-        for state in zip(*paths, strict=False)
+        [loop_tables.effective_energies(path) for path in x] for x in zip(*paths, strict=False)
     ]
     return states, tuple(basis)
 
 
 def parse_levels(text: str | tuple[int, ...]) -> list[int]:
     """Parse smearing levels, such as ``0,5,10,25``."""
-    levels = sorted({*text} if isinstance(text, tuple) else _levels_of(text))
+    if isinstance(text, str):
+        words = [word.strip() for word in text.split(",")]
+        if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+            wrong = f"{LEVELS.flag} is '{shortened(text)}'"
+            raise UsageError(f"{wrong}; give numbers, such as 0,5,10,25.")
+        text = tuple(map(int, words))
+    levels = sorted({*text})
     if len(levels) < 2:
         raise UsageError(f"{LEVELS.flag} has a single level; give several, or {LEVEL.flag}.")
     return levels
-
-
-def _levels_of(text: str) -> set[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise UsageError(f"{LEVELS.flag} is '{shortened(text)}'; give numbers, such as 0,5,10,25.")
-    return {int(word) for word in words}
 
 
 FITS.register(PotentialFit())

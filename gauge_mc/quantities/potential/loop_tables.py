@@ -1,4 +1,4 @@
-"""Ratios of Wilson loops: effective potential and Creutz ratios."""
+"""Tables of Wilson loops, and their ratios: effective potentials and Creutz ratios."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def select_matrices(loops: TableSeries, path: str, levels: Sequence[int]) -> Loo
         parts = [_select(loops, path, order) for order in orders]
         entries[i, j] = entries[j, i] = (
             *parts[0][:2],
-            np.mean([part[2] for part in parts], axis=0),
+            np.mean([x[2] for x in parts], axis=0),
         )
     r, t, _ = entries[0, 0]
     size = len(basis)
@@ -358,6 +358,4 @@ def _grid(series: Array, r: Integers, t: Integers, replicas: Replicas) -> LoopGr
 
 def _require_configurations(loops: PathLoops | EffectiveEnergies) -> None:
     if loops.sweeps.size < MIN_FOR_ERRORS:
-        raise GaugeError(
-            "Errors need at least two configurations; measure Wilson loops on more of them."
-        )
+        raise GaugeError("Errors need at least two configurations; measure Wilson loops on more.")

@@ -406,7 +406,9 @@ class LoopMeasurer:
                 assert self._loops.smearing is not None
                 smearing = self._loops.smearing.iteration(number)
                 if self._apart:
-                    smeared = self._smear_apart(smearing, smeared)
+                    first, second = self._apart
+                    source, smeared = smeared, second if smeared is first else first
+                    smearing(source, smeared)
                 else:
                     self._smear(smearing, max(0, place - (number == iterations)), place)
             iterations = level
@@ -421,12 +423,6 @@ class LoopMeasurer:
         self._links[target], self._other = self._other, self._links[target]
         for slab in self._slabs:
             slab.swap(target)
-
-    def _smear_apart(self, smearing: Smearing, source: Field) -> Field:
-        """Return the smeared links of a field in any gauge."""
-        target = self._apart[0] if source is not self._apart[0] else self._apart[1]
-        smearing(source, target)
-        return target
 
     def _with_static_sources(self, smeared: Field) -> Field:
         """Return smeared links in space with the links in direction t of the loops."""
@@ -645,7 +641,7 @@ class _SpatialLines:
         element = layout.lattice.slice_sites * layout.real.itemsize
         self.nbytes = places * element * group.matrix_components
         memory = like.device.allocate(levels * steps * self.nbytes)
-        # A boundary has as many bytes as a slice of links with so many components.
+        # A boundary has as many bytes as a slice of links with this number of components.
         self.steps = Slab(group, like.device, layout, memory, group.matrix_components // 4)
         self._lines = like.device.allocate(2 * levels * self.nbytes)
 

@@ -169,9 +169,7 @@ class _LoopLines:
             for n, slab in enumerate(line_field.slabs):
                 slab.launch(kernel, slab.whole(), **values(n))
             line_field.exchange_halo(depth=None)
-        launched = [
-            extent for extent in self._loops.extents if extent[0] == TIME or extent[1] <= extent[2]
-        ]
+        launched = [x for x in self._loops.extents if x[0] == TIME or x[1] <= x[2]]
         sums = [SlabSums(slab, 1, len(launched)) for slab in self._lines[0].slabs]
         for plane, r, t in launched:
             pairs = zip(sums, self._lines[r - 1].slabs, self._lines[t - 1].slabs, strict=True)
@@ -362,7 +360,7 @@ class WilsonLoops(LoopSet, noise_reduction.ReducedNoise):
         return replace(self, **changes, correlations=self.correlations or "levels" in changes)
 
     def as_in(self, table: Path) -> Self:
-        """Return the loops of a begun table; those of before had one level, on axis, by default."""
+        """Return the loops of a begun table; earlier versions took one level, on axis."""
         header = read_heading(table)[0] if self.automatic and table.exists() else {}
         if not header or "correlations" in header:
             return self
@@ -446,8 +444,11 @@ class WilsonLoops(LoopSet, noise_reduction.ReducedNoise):
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
         """
         wilson_loops = series_of(table, source, loop_tables.COLUMNS, loop_tables.WHAT)
+        levels = "smearing={}"
+        if loop_tables.OTHER_LEVEL in table:
+            levels += f",{loop_tables.OTHER_LEVEL}={{}}"
         return {
-            f"{_in_words(pair, loop_tables.OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
+            f"{levels.format(*pair)},path={path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
             for pair in loop_tables.level_pairs(wilson_loops)
@@ -476,11 +477,6 @@ def scale_of(metadata: Mapping[str, str]) -> float:
 
 CORRELATIONS = "all pairs of levels on the two spatial sides, averaged over both orders"
 """Entry in the headers of tables with loops between smearing levels."""
-
-
-def _in_words(levels: tuple[int, int], both: bool) -> str:
-    """Return the levels of loops for the name of a series."""
-    return f"smearing={levels[0]}" + (f",{loop_tables.OTHER_LEVEL}={levels[1]}" if both else "")
 
 
 def _parse_levels(text: str | tuple[int, ...]) -> tuple[int, ...]:

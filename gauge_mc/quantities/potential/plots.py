@@ -1,4 +1,4 @@
-"""Ratios of Wilson loops in space and along t, and the anisotropy at which they agree."""
+"""Figures of V(R), of its force and scaling, and of ratios of Wilson loops."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.domain.lattice import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import ContentMatch
-from gauge_mc.fits.files import (
-    FitOfOtherTablesError,
-    match_of,
-    refuses,
-    tables_of_result,
-    tables_with_columns,
-)
+from gauge_mc.fits import files
+from gauge_mc.fits.quoted import LEVEL, tag_of_levels
+from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
+from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.pictures import (
     GREY,
     HOLLOW,
     LINE,
+    MARKERS,
+    WIDTH,
     Abscissa,
     Frame,
     Guide,
@@ -37,16 +38,20 @@ from gauge_mc.plots.figures.pictures import (
     Sketch,
     Stroke,
     Symbols,
+    add_heading,
     look,
     typeset,
 )
-from gauge_mc.plots.runs import TablePlot, caution, labels_of
-from gauge_mc.quantities.potential.fit import TABLES, PotentialFit, read_result
-from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit, PotentialScale
+from gauge_mc.plots.runs import TablePlot, caution, labels_of, one_run
+from gauge_mc.quantities.potential import loop_tables
+from gauge_mc.quantities.potential.fit import LEVELS, TABLES, PotentialFit, read_result, states_of
+from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit
 from gauge_mc.quantities.potential.loop_tables import AXIS
 from gauge_mc.quantities.potential.ratios import AnisotropyFit
 from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
 from gauge_mc.quoting import CommandLine
+from gauge_mc.registry import in_words
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,8 +135,12 @@ class PotentialPlot(PlotOfPotentials):
             else:
                 axes.legend(loc="lower right")
                 for _, result in fits:
-                    if spacing := result.scales.get("spacing"):
-                        _add_physical_axis(axes, spacing.value.value)
+                    spacing = result.scales.get("spacing")
+                    if spacing and math.isfinite(a := spacing.value.value):
+                        axes.tick_params(which="both", top=False)
+                        both = (lambda r, a=a: r * a, lambda x, a=a: x / a)
+                        label = rf"$R$ (fm), with $a$ from $\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
+                        axes.secondary_xaxis("top", functions=both).set_xlabel(label, labelpad=6)
 
         largest_r = max(point.distance for _, result in runs for point in result.points)
         ends = {"xlim": (0, 1.04 * largest_r)}
@@ -175,11 +184,11 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     """
     path = result_of(run, name)
     result = read_result(path)
-    tables = [*tables_with_columns(run, TABLES[result.source])]
+    tables = [*files.tables_with_columns(run, TABLES[result.source])]
     if not tables:
         return result
-    match = match_of(tables_of_result(path), tables)
-    if refuses(match):
+    match = files.match_of(files.tables_of_result(path), tables)
+    if files.refuses(match):
         raise _of_other_tables(path, tables[0], match, ", so that it is not shown")
     if match is not ContentMatch.SAME:
         caution(str(_of_other_tables(path, tables[0], match)))
@@ -188,14 +197,14 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
 
 def _of_other_tables(
     path: Path, table: Path, match: ContentMatch | None, then: str = ""
-) -> FitOfOtherTablesError:
+) -> files.FitOfOtherTablesError:
     """Return the error for a result that a run has kept, but that is not of its table."""
     reason = {
         ContentMatch.GROWN: f"was made before the last rows of {table.name}",
         ContentMatch.OTHER: f"was made from another table than {table.name} is now",
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
-    return FitOfOtherTablesError(
+    return files.FitOfOtherTablesError(
         f"{path} {reason}{then}; make it again with "
         f"`{CommandLine('fit', 'potential', path.parent)}`."
     )
@@ -209,26 +218,26 @@ def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
 
 
 def _parted(
-    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], look: dict[str, Any]
+    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], symbol: dict[str, Any]
 ) -> Iterator[Symbols]:
     """Yield the points that were fitted, and the others, which are hollow."""
     r, fitted = result.distances, _in_window(result)
-    for some, face in ((fitted, look["color"]), (~fitted, "white")):
-        style = {**look, "markerfacecolor": face, "zorder": 3}
+    for some, face in ((fitted, symbol["color"]), (~fitted, "white")):
+        style = {**symbol, "markerfacecolor": face, "zorder": 3}
         yield Symbols(r[some], value[some], error[some], style=style)
 
 
 def _potential(
-    result: StaticPotential, fit: FormFit, look: dict[str, Any], label: str
+    result: StaticPotential, fit: FormFit, symbol: dict[str, Any], label: str
 ) -> Iterator[Mark]:
     """Yield the points, the fit with its band, and what the legend in the frame says of them."""
     error = np.array([point.error for point in result.points])
-    yield from _parted(result, result.continuum, error, look)
+    yield from _parted(result, result.continuum, error, symbol)
     first = 0.9 * result.points[0].distance
     for low, high, dashes in ((first, fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
         x = np.linspace(low, high, 200)
-        yield Stroke(x, *fit.curve(x), style={"color": look["color"], "linestyle": dashes})
-    yield Symbols([], [], [], style={**look, "linestyle": "-", "label": label})
+        yield Stroke(x, *fit.curve(x), style={"color": symbol["color"], "linestyle": dashes})
+    yield Symbols([], [], [], style={**symbol, "linestyle": "-", "label": label})
 
 
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
@@ -238,24 +247,13 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     return np.asarray((result.continuum - curve) / error)
 
 
-def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Stroke]:
+def _outside(result: StaticPotential, symbol: dict[str, Any], limit: float) -> Iterator[Stroke]:
     """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
     for point, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
-            style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
+            style = {**HOLLOW, "color": symbol["color"], "marker": "^" if side > 0 else "v"}
             yield Stroke([point.distance], [0.9 * side * limit], style=style)
-
-
-def _add_physical_axis(axes: Axes, spacing: float) -> None:
-    """Add an upper axis with R in fm, if the lattice spacing in fm is known."""
-    if math.isfinite(spacing):
-        axes.tick_params(which="both", top=False)
-        functions = (lambda r: r * spacing, lambda x: x / spacing)
-        scale = rf"$\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
-        axes.secondary_xaxis("top", functions=functions).set_xlabel(
-            f"$R$ (fm), with $a$ from {scale}", labelpad=6
-        )
 
 
 def _legend(label: str, result: StaticPotential, brief: bool) -> str:
@@ -306,20 +304,26 @@ class ForcePlot(PlotOfPotentials):
                 f"All forces have errors of more than {LARGEST_FORCE_ERROR:.0%}; measure more "
                 "configurations."
             )
+
+        def name_scales(axes: Axes) -> None:
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+            for name, target in FORCES.items():
+                axes.annotate(f"${SYMBOLS[name]}$", (1.01, target), **place)
+
         marks: list[Mark] = []
         for i, (label, result) in enumerate(runs):
-            scales = ",  ".join(f"${SYMBOLS[k]}/a={x}$" for k, x in _scales(result))
-            text = "\n".join(filter(None, (typeset(label), scales)))
-            marks += [
-                *_force_points(result, look(i)),
-                KeyEntry(style={**look(i), "linestyle": "none"}, text=text),
-            ]
-            if len(runs) == 1:
-                style = {"color": look(i)["color"]}
-                marks += [
-                    Abscissa(scale.value, FORCES[name], style=style)
-                    for name, scale in _scales(result)
-                ]
+            symbol = look(i)
+            for on_axis, face in ((True, symbol["color"]), (False, "white")):
+                some = [p for p in result.force if (p.path == AXIS) == on_axis and _is_known(p)]
+                style = {**symbol, "markerfacecolor": face}
+                x, y = [point.distance for point in some], [point.scaled for point in some]
+                marks.append(Symbols.of(x, y, style))
+            scales = {name: result.scales[name] for name in FORCES if name in result.scales}
+            words = ",  ".join(f"${SYMBOLS[name]}/a={x}$" for name, x in scales.items())
+            text = "\n".join(filter(None, (typeset(label), words)))
+            marks.append(KeyEntry(style={**symbol, "linestyle": "none"}, text=text))
+            for name, scale in scales.items() if len(runs) == 1 else ():
+                marks.append(Abscissa(scale.value, FORCES[name], style={"color": symbol["color"]}))
         dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
         marks += [Guide(target, style=dotted) for target in FORCES.values()]
         marks += _key(runs, len(shown))
@@ -329,23 +333,11 @@ class ForcePlot(PlotOfPotentials):
         largest = max(x.distance for x in shown)
         ends = {"xlim": (0, 1.05 * largest), "ylim": (min(0, low), high)}
         axis = r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$"
-        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, _name_scales)
+        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, name_scales)
         return Picture([frame], 3.6 + 2.6 * LINE * len(runs))
 
 
 PLOTS.register(ForcePlot())
-
-
-def _scales(result: StaticPotential) -> list[tuple[str, PotentialScale]]:
-    """Return the scales that the force defines, with their names."""
-    return [(name, result.scales[name]) for name in FORCES if name in result.scales]
-
-
-def _name_scales(axes: Axes) -> None:
-    """Write the symbols of the scales beside the values that define them."""
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-    for name, target in FORCES.items():
-        axes.annotate(f"${SYMBOLS[name]}$", (1.01, target), **place)
 
 
 def _is_known(force: ForcePoint) -> bool:
@@ -359,20 +351,12 @@ def _key(runs: Runs, shown: int) -> list[Mark]:
     hollow = any(x.path != AXIS for x in every)
     entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
-    if any(_scales(result) for _, result in runs):
+    if any(FORCES.keys() & result.scales.keys() for _, result in runs):
         words.append("errors of the scales: statistical, and the scatter of forms and windows")
     if left_out := len(every) - shown:
         points = f"{left_out} points" if left_out > 1 else "one point"
         words.append(f"not drawn: {points} with errors of more than {LARGEST_FORCE_ERROR:.0%}")
     return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=word) for word in words)]
-
-
-def _force_points(result: StaticPotential, symbol: dict[str, Any]) -> Iterator[Symbols]:
-    """Yield the forces of a run on axis, and those off axis."""
-    for on_axis in (True, False):
-        some = [x for x in result.force if (x.path == AXIS) == on_axis and _is_known(x)]
-        style = {**symbol, "markerfacecolor": symbol["color"] if on_axis else "white"}
-        yield Symbols.of([x.distance for x in some], [x.scaled for x in some], style)
 
 
 HEADROOM = 0.15
@@ -456,9 +440,7 @@ class AnisotropyPlot(TablePlot):
             in_space = [(y.t, y.value) for y in anisotropy.space if y.x == x]
             ratios += [*_known(along_t, hollow), *_known(in_space, full)]
             ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
-            shifted = [
-                (point.y + 0.06 * i, point.xi) for point in anisotropy.points if point.x == x
-            ]
+            shifted = [(p.y + 0.06 * i, p.xi) for p in anisotropy.points if p.x == x]
             points += _known(shifted, full)
         band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
         ends = xi.value - xi.error, xi.value + xi.error
@@ -477,3 +459,160 @@ def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -
     """Return points of the values that are known well enough to be drawn, if there are any."""
     points = [(x, y) for x, y in values if y.error < LARGEST_ERROR * abs(y.value)]
     return [Symbols.of([x for x, _ in points], [x for _, x in points], style)] if points else []
+
+
+DIRECTIONS = in_words([*map(bracketed, PATHS)], "or")
+"""The directions of loops in words."""
+
+LARGEST_LOOP_ERROR = 0.1
+"""Maximum error of a value that is drawn; larger errors would hide the other values."""
+
+SHIFTS = (-0.1, 0.0, 0.1)
+"""Shifts in t of the points of successive distances, which set error bars side by side."""
+
+GAP = 0.025
+"""Minimum distance between two labels, in units of the height of the frame."""
+
+
+class WilsonLoopsPlot(Plot):
+    """The effective potential ln W(R,T)/W(R,T+1) of one run, with the V(R) of its fit."""
+
+    name = "wilson-loops"
+    summary = "effective potential ln W(R,T)/W(R,T+1) with V(R)"
+    options: ClassVar[tuple[Option, ...]] = (
+        LEVEL,
+        LEVELS,
+        SKIP,
+        Option(
+            "path",
+            str,
+            f"Direction of the loops: {DIRECTIONS}.",
+            default=bracketed(PATHS[0]),
+            metavar="PATH",
+        ),
+    )
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the loops along one direction; see `Plot.draw`."""
+        run = one_run(runs, "The effective potential")
+        path = options.get("path", PATHS[0]).translate(dict.fromkeys(map(ord, "(,) ")))
+        loops = loop_tables.read_loops(
+            files.find_table_by_columns(run, loop_tables.LOOP_COLUMNS), options.get(SKIP.name, 0)
+        )
+        if path not in loop_tables.paths_of(loops):
+            raise UsageError(f"{run} has {loop_tables.no_loops_along(path, loops)}")
+        selection = options.get(LEVEL.name), options.get(LEVELS.name)
+        states, levels = states_of(loops, *selection)
+        ground, *excited = (state[loop_tables.paths_of(loops).index(path)] for state in states)
+        every = loop_tables.smearing_levels(loops)
+        tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
+        title = f"{labels_of([run])[0]}, path {bracketed(path)}, {_in_words(levels)}"
+        fit, potential = Path(PotentialFit().file), None
+        name = f"{fit.stem}{tag}{fit.suffix}"
+        if (run / name).exists():
+            try:
+                potential = read_potential(run, name)
+            except files.FitOfOtherTablesError as error:
+                if files.wants_exact():
+                    raise
+                caution(str(error))
+        if potential and potential.levels != levels:
+            potential = None
+        plot_effective_potential(ground, file, potential, title, next(iter(excited), None))
+        return []
+
+
+PLOTS.register(WilsonLoopsPlot())
+
+
+def _in_words(levels: Sequence[int]) -> str:
+    """Return the smearing levels of loops in words."""
+    if len(levels) > 1:
+        return f"variational analysis of levels {', '.join(map(str, levels))}"
+    steps = "iteration" if levels[0] == 1 else "iterations"
+    return f"{levels[0]} smearing {steps}" if levels[0] else "no smearing"
+
+
+def plot_effective_potential(
+    energies: EffectiveEnergies,
+    path: Path,
+    potential: StaticPotential | None = None,
+    title: str = "",
+    excited: EffectiveEnergies | None = None,
+) -> None:
+    """Plot V(R, t) = ln [W(R, t) / W(R, t + d)] / d against t for every R along one direction.
+
+    Here d is the distance of the values of t, which usually is 1. V(R) is stated with its error at
+    the right.
+    """
+    grid = loop_tables.effective_potential_grid(energies)
+    values = np.where(grid.error < LARGEST_LOOP_ERROR, grid.value, np.nan)
+    if not np.isfinite(values).any():
+        raise GaugeError(
+            "The Wilson loops are too noisy to plot an effective potential; measure on more "
+            "configurations, or with more smearing."
+        )
+    points = potential.points if potential else ()
+    plateaus = {point.steps: point for point in points if point.path == energies.path}
+    with figure_file(path, (WIDTH, 5.6)) as figure:
+        axes = figure.subplots()
+        shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
+        shown = [i for i in range(grid.r.size) if np.isfinite(values[i]).any()]
+        levels, points_of = [], {}
+        for i in shown:
+            t = grid.t + SHIFTS[i % len(SHIFTS)]
+            style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
+            axes.errorbar(t, values[i], grid.error[i], **style)
+            level = values[i][np.isfinite(values[i])][-1]
+            points_of[i] = plateaus.get(int(grid.r[i]))
+            if point := points_of[i]:
+                level = point.potential.value
+                ends, error = (point.t_min - 0.3, point.t_max + 0.3), point.error
+                axes.plot(ends, (level, level), color=shades[i], linewidth=0.8)
+                band = {"color": shades[i], "alpha": 0.3, "linewidth": 0}
+                axes.fill_between(ends, level - error, level + error, **band)
+            levels.append(level)
+        low, high = axes.get_ylim()
+        for i, level in zip(shown, _spread(levels, GAP * (high - low)), strict=True):
+            value = f": {point.potential}" if (point := points_of[i]) else ""
+            place = {"xycoords": ("axes fraction", "data"), "color": shades[i], "va": "center"}
+            axes.annotate(f"{energies.distances[i]:.4g}{value}", (1.015, level), **place)
+        heading = "$R/a$: $a\\,V(R)$" if any(points_of.values()) else "$R/a$"
+        axes.annotate(heading, (1.015, 1.01), xycoords="axes fraction")
+        if excited:
+            above = loop_tables.effective_potential_grid(excited)
+            heights = np.where(above.error < LARGEST_LOOP_ERROR, above.value, np.nan)
+            for i in shown:
+                style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
+                style |= {"markerfacecolor": "white", "alpha": 0.6}
+                t = above.t + SHIFTS[i % len(SHIFTS)]
+                axes.errorbar(t, heights[i], above.error[i], **style)
+        axes.set_xlim(0.5, grid.t[-1] + 0.5)
+        axes.locator_params(axis="x", integer=True)
+        axes.tick_params(which="minor", bottom=False, top=False)
+        axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
+        d = "" if energies.step == 1 else energies.step
+        axes.set_ylabel(rf"$a\,V(R,t)=\ln[W(R,t)/W(R,t+{d}a)]{f'/{d}' if d else ''}$")
+        bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
+        key: list[tuple[Any, str]] = []
+        line = load("matplotlib.lines").Line2D
+        if bands:
+            patch = load("matplotlib.patches").Patch(color=GREY, alpha=0.3, linewidth=0)
+            handles = patch, line([], [], color=GREY, linewidth=0.8)
+            key.append((handles, "$a\\,V(R)$ of the fits, with its total error"))
+        if excited:
+            style = {"color": GREY, "marker": MARKERS[0], "linestyle": "none"}
+            handle = line([], [], **style, markerfacecolor="white")
+            key.append((handle, "hollow: first excited energy"))
+        add_heading(figure, axes, key, title)
+
+
+def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
+    """Move levels apart to distances of at least `gap`, without changing their order."""
+    order, steps = np.argsort(levels), gap * np.arange(len(levels))
+    even = np.sort(levels) - steps
+    from_below = np.maximum.accumulate(even)
+    from_above = np.minimum.accumulate(even[::-1])[::-1]
+    result = np.empty(len(levels))
+    result[order] = (from_below + from_above) / 2 + steps
+    return result

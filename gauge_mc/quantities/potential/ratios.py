@@ -1,7 +1,5 @@
 """Ratios of Wilson loops: Creutz ratios, and the renormalised anisotropy.
 
-The renormalised anisotropy from ratios of Wilson loops in space and along t.
-
 On a lattice with the spacings a in space and a / xi along t, the loops W_ss(x, y) in space and
 W_st(x, t) with a side along t have equal ratios where their sides are equally long,
 
@@ -29,13 +27,7 @@ from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Estimate, estimate, wit
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit, FitResult
-from gauge_mc.fits.quoted import (
-    LEVEL,
-    QuotedNumber,
-    empty_table,
-    quoted_number,
-    tag_of_levels,
-)
+from gauge_mc.fits.quoted import LEVEL, QuotedNumber, empty_table, quoted_number, tag_of_levels
 from gauge_mc.options import Option
 from gauge_mc.quantities.potential import loop_tables
 from gauge_mc.quantities.potential.observables import SPACE, TIME, PlanarLoops
@@ -59,12 +51,8 @@ class CreutzRatios:
     ensemble: dict[str, str] = result_field("Group, beta and lattice of the ensemble.")
     r: list[int] = result_field("Extents R of the ratios.")
     t: list[int] = result_field("Extents T of the ratios.")
-    chi: list[list[float]] = result_field(
-        "Ratio for each R and T; NaN where a loop is not positive."
-    )
-    error: list[list[float]] = result_field(
-        "Standard error for each R and T; NaN where a loop is not positive."
-    )
+    chi: list[list[float]] = result_field("Ratio by R and T; NaN where a loop is not positive.")
+    error: list[list[float]] = result_field("Standard error; NaN where a loop is not positive.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,9 +192,7 @@ class Anisotropy:
         "Change of the average if loops of the smallest extent are left out as well; NaN if "
         "there are no larger ones."
     )
-    interpolation: float = result_field(
-        "Change of the average if the polynomials have one point less."
-    )
+    interpolation: float = result_field("Change of the average if polynomials have one point less.")
     least: int = result_field("Smallest x and y of the average.")
     chi2: float = result_field(
         "Scatter of xi(x, y) about the average (arXiv:2209.14188); 0 for one."

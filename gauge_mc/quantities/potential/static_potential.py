@@ -184,8 +184,7 @@ class PotentialSeries:
     ) -> tuple[StaticPotential, dict[str, Array]]:
         """Return V(R) with its scales, and the linearised time series of these."""
         points = tuple(
-            replace(point, improved=gluons.potential_distance(point.path, point.steps))
-            for point in self.points
+            replace(x, improved=gluons.potential_distance(x.path, x.steps)) for x in self.points
         )
         data = forms.PotentialData(
             self.replicas,

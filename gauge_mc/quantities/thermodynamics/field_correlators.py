@@ -23,6 +23,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,40 +35,18 @@ from gauge_mc.analysis.timeseries import Estimate, Replicas, centre_sector, esti
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.quoted import QuotedNumber, quoted_field, table_of
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.pictures import Frame, Picture, Symbols, look
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow.curves import FLOW_KIND, METADATA, FlowedGluons, momenta
+from gauge_mc.quantities.thermodynamics.observables import FIELD_COLUMNS, FieldCorrelators
 from gauge_mc.results import documented, result_field
-
-COLUMNS = TableColumns(
-    Column("t", float, "flow time in lattice units", index=True),
-    Column("electric", float, "a⁴E of the planes with t from the clover, averaged over the sites"),
-    Column("magnetic", float, "a⁴E of the planes in space from the clover"),
-    Column("electric_plaquette", float, "a⁴E of the planes with t from plaquettes"),
-    Column("magnetic_plaquette", float, "a⁴E of the planes in space from plaquettes"),
-    Column("loop_re", float, "real part of the Polyakov loop, averaged over space"),
-    Column("loop_im", float, "its imaginary part; 0 for SU(2)"),
-)
-"""Columns of a table of the electric and magnetic energy and the Polyakov loop along the flow."""
-
-THERMAL_COLUMNS = (SWEEP, *COLUMNS.names)
-"""Names of the columns of such a table."""
-
-CORRELATORS = TableColumns(
-    Column("t", float, "flow time in lattice units", index=True),
-    Column("tau", int, "distance along t of the two fields", index=True),
-    Column("electric_re", float, "a⁴ C_E, real part, summed over directions and averaged"),
-    Column("electric_im", float, "its imaginary part; 0 for SU(2)"),
-    Column("magnetic_re", float, "a⁴ C_B, real part"),
-    Column("magnetic_im", float, "its imaginary part; 0 for SU(2)"),
-    Column("loop_re", float, "real part of the Polyakov loop of the flowed links"),
-    Column("loop_im", float, "its imaginary part; 0 for SU(2)"),
-)
-"""Columns of a table of electric and magnetic correlators on the Polyakov loop."""
-
-FIELD_COLUMNS = (SWEEP, *CORRELATORS.names)
-"""Names of the columns of such a table."""
+from gauge_mc.run.thermalisation import SKIP
 
 
 def continuum(extent: int) -> Array:
@@ -167,9 +147,7 @@ class LoopFieldCorrelators:
 
     ensemble: Mapping[str, str] = result_field("Group, beta, lattice, action and flow.")
     loops: Sequence[Estimate] = result_field("The flowed Polyakov loop at the flow times.")
-    points: Sequence[FieldCorrelatorPoint] = result_field(
-        "The correlators, by distance and flow time."
-    )
+    points: Sequence[FieldCorrelatorPoint] = result_field("Correlators, by distance and flow time.")
     cautions: Sequence[str] = result_field("What to keep in mind, in sentences.", list)
 
 
@@ -179,7 +157,7 @@ def read_field_series(tables: Tables, skip: Skips = 0) -> FieldSeries:
     Every configuration is multiplied by the element of the centre that turns its loop to the
     sector of 1. This changes neither the action nor the ratio to the loop.
     """
-    series = read_series(tables, CORRELATORS, "correlators of fields", skip)
+    series = read_series(tables, FieldCorrelators.columns, "correlators of fields", skip)
     lattice = series.lattice
     distances, times = np.arange(1, lattice.t // 2 + 1), np.unique(series.index["t"])
     elements = np.stack([series.index["t"], series.index["tau"]])
@@ -237,9 +215,7 @@ def field_correlators(series: FieldSeries) -> LoopFieldCorrelators:
             "mean nothing: measure in the deconfined phase, or more."
         )
     if norms[0] is None:
-        cautions.append(
-            "G_norm is not known for this action and flow, and ratios to it are left out."
-        )
+        cautions.append("G_norm is not known for this action and flow; ratios to it are left out.")
     if not any(x.inside for x in points):
         cautions.append(
             f"No flow time has a smoothing radius √(8t) between a and τ/3 with τ ≤ {extent // 2} "
@@ -395,14 +371,121 @@ def flow_state(
 
 def _combined(both: tuple[Array, Array], constant: Estimate, a: float, b: float) -> Estimate:
     """Return a times the first series plus b times the second one minus a constant."""
-    combination = estimate(a * both[0] + b * both[1])
-    value = combination.value - b * constant.value
-    return replace(
-        combination, value=value, error=math.hypot(combination.error, b * constant.error)
-    )
+    total = estimate(a * both[0] + b * both[1])
+    value = total.value - b * constant.value
+    return replace(total, value=value, error=math.hypot(total.error, b * constant.error))
 
 
 def _minus(first: Estimate, second: Estimate) -> Estimate:
     """Return the difference of two independent averages."""
     error = math.hypot(first.error, second.error)
     return replace(first, value=first.value - second.value, error=error)
+
+
+class FieldCorrelatorsResult(DataResult[LoopFieldCorrelators]):
+    """Correlators of fields on the Polyakov loop of an ensemble."""
+
+    observable: ClassVar[str] = (
+        "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
+    )
+    units: ClassVar[str] = (
+        "powers of the temperature; t, radius and tau in lattice units; bare fields"
+    )
+
+    def report(self) -> list[Any]:
+        """Return a table of the distances and flow times that are neither too small nor large."""
+        rows = [point for point in self.found.points if point.inside]
+        title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
+        table = table_of(title, FieldCorrelatorPoint, rows, 4)
+        return [*([table] if rows else []), *self.found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the correlators at the largest distance and the longest flow time inside."""
+        rows = [point for point in self.found.points if point.inside]
+        if not rows:
+            return []
+        last = max(rows, key=lambda row: (row.tau, row.t))
+        where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
+        ends = "_ratio" if last.electric_ratio else ""
+        names = (f"electric{ends}", f"magnetic{ends}")
+        return [quoted_field(last, name, None, where) for name in names]
+
+    def unquoted(self) -> str:
+        """Return why there is no correlator; see `FitResult.unquoted`."""
+        return "no flow time has a ≤ √(8t) ≤ τ/3"
+
+
+class FieldCorrelatorsFit(Fit):
+    """Correlators of electric and magnetic fields in units of those of leading order."""
+
+    name: ClassVar[str] = "field-correlators"
+    summary: ClassVar[str] = "electric and magnetic correlators, for the diffusion of heavy quarks"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (LoopFieldCorrelators, FieldCorrelatorPoint)
+    isotropic: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> FieldCorrelatorsResult:
+        """Average the correlators of a table; see `Fit.carry_out`."""
+        series = read_field_series(tables, options.get(SKIP.name, 0))
+        return FieldCorrelatorsResult(field_correlators(series))
+
+
+FITS.register(FieldCorrelatorsFit())
+
+
+MOST_CURVES = 6
+"""Maximum number of flow times that are shown."""
+
+
+class FieldCorrelatorsPlot(TablePlot):
+    """G_E and G_B of one run in units of leading order, against tau T, at several flow times."""
+
+    name = "field-correlators"
+    summary = "electric and magnetic correlators on the Polyakov loop against τT"
+    fit: ClassVar[str] = "field-correlators"
+    subject: ClassVar[str] = "A correlator on the Polyakov loop"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show G_E and G_B divided by G_norm, a curve for each flow time."""
+        correlators = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
+        caution(*correlators.cautions)
+        shown = [x for x in correlators.points if x.inside and x.electric_ratio is not None]
+        if not shown:
+            raise GaugeError(
+                "There is no correlator with a smoothing radius √(8t) between a and τ/3 whose "
+                "leading order is known; measure the flow at more times, or choose a larger N_t."
+            )
+        times = sorted({x.t for x in shown})
+        some = np.unique(np.linspace(0, len(times) - 1, MOST_CURVES).astype(int))
+        selection = [times[n] for n in some]
+        frames = [
+            Frame(
+                _curves(shown, selection, "electric_ratio"), r"$\tau T$", r"$G_E/G_\mathrm{norm}$"
+            ),
+            Frame(
+                _curves(shown, selection, "magnetic_ratio", named=False),
+                r"$\tau T$",
+                r"$G_B/G_\mathrm{norm}$",
+            ),
+        ]
+        return Picture(frames, 3.4, columns=3)
+
+
+PLOTS.register(FieldCorrelatorsPlot())
+
+
+def _curves(
+    points: Sequence[FieldCorrelatorPoint], times: Sequence[float], name: str, named: bool = True
+) -> list[Symbols]:
+    """Return the points whose leading order is known, by flow time, which the legend may name."""
+    curves = []
+    for n, t in enumerate(times):
+        shown = [point for point in points if point.t == t and getattr(point, name) is not None]
+        style = {**look(n), "linestyle": "-", "linewidth": 0.8, "markersize": 4}
+        text = rf"$\sqrt{{8t}}={np.sqrt(8 * t):.2f}\,a$" if named else ""
+        values = [getattr(x, name) for x in shown]
+        curves.append(Symbols.of([x.scaled for x in shown], values, style, text))
+    return curves

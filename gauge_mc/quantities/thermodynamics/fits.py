@@ -1,4 +1,4 @@
-"""The equation of state by the integral method and by the flow, and field correlators."""
+"""The equation of state by the integral method and by the flow: fits and plots."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, choice_of, empty_table, quoted_field, table_of
+from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.pictures import GREY, Frame, Guide, Mark, Picture, Symbols, look
+from gauge_mc.plots.runs import ScanFigure, caution
 from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
 from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition
 from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.quantities.thermodynamics import integral
 from gauge_mc.quantities.thermodynamics.field_correlators import (
-    COLUMNS,
-    FIELD_COLUMNS,
-    THERMAL_COLUMNS,
-    FieldCorrelatorPoint,
     FlowedEnergies,
     FlowState,
-    LoopFieldCorrelators,
-    field_correlators,
     flow_state,
-    read_field_series,
 )
+from gauge_mc.quantities.thermodynamics.observables import THERMAL_COLUMNS, ThermalFlow
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
@@ -58,7 +56,7 @@ SCALE = Option(
 CRITICAL = Option(
     "critical",
     str,
-    "Critical couplings: that at the N_t of the runs is for T/T_c, and those at several N_t give "
+    "Critical couplings: the one at the N_t of the runs sets T/T_c, and those at several N_t give "
     "the lattice spacing, 1/(N_t T_c).",
     metavar="NT:BETA,...",
 )
@@ -136,13 +134,16 @@ class ThermodynamicsFit(Fit):
 FITS.register(ThermodynamicsFit())
 
 
+def _runs_of(folder: Path, options: Mapping[str, Any]) -> integral.BulkRuns:
+    """Return the runs that options choose."""
+    cold, skip = options.get(COLD.name), options.get(SKIP.name, 0)
+    cold_folder = Path(cold) if cold else None
+    return integral.read_bulk_runs(folder, cold_folder, skip, options.get(EXTENT.name))
+
+
 def thermodynamics(folder: Path, options: dict[str, Any]) -> integral.ThermodynamicsResult:
     """Return the equation of state of the runs in a folder, as options choose it."""
-    skip = options.get(SKIP.name, 0)
-    cold = options.get(COLD.name)
-    runs = integral.read_bulk_runs(
-        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
-    )
+    runs = _runs_of(folder, options)
     couplings, differences = runs.differences()
     extent, by_extent = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
     critical = by_extent.get(extent)
@@ -190,7 +191,16 @@ def _scale(
     if choice == CRITICAL_COUPLINGS or (
         choice is None and literature is None and len(couplings) > 1
     ):
-        curve = _of_couplings(couplings, beta)
+        # 1/T_c is N_t a at the critical coupling of N_t.
+        points = [integral.MeasuredLength(c, n, EQUAL * n) for n, c in couplings.items()]
+        source = f"{CRITICAL.flag}, a T_c = 1/N_t"
+        curve = integral.measured_scale(INVERSE, source, points, beta)
+        if curve is None:
+            raise UsageError(
+                "The lattice spacing follows from critical couplings at two N_t or more; give them "
+                f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
+            )
+        curve = replace(curve, slope_error=np.where(np.isfinite(curve.slope), 0.0, math.nan))
     elif literature is not None and choice != RUNS:
         curve = literature
     elif choice == LITERATURE:
@@ -209,18 +219,6 @@ def _scale(
     elif not np.isfinite(curve.slope).all():
         cautions.append(f"{curve.name} is not known at all couplings, and so T and ε − 3p are not.")
     return curve
-
-
-def _of_couplings(couplings: Mapping[int, float], beta: Array) -> integral.ScaleCurve:
-    """Return 1/T_c, which is N_t a at the critical coupling of N_t."""
-    points = [integral.MeasuredLength(c, extent, EQUAL * extent) for extent, c in couplings.items()]
-    curve = integral.measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
-    if curve is None:
-        raise UsageError(
-            f"The lattice spacing follows from critical couplings at two N_t or more; give them "
-            f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
-        )
-    return replace(curve, slope_error=np.where(np.isfinite(curve.slope), 0.0, math.nan))
 
 
 INVERSE = "1/T_c"
@@ -243,9 +241,7 @@ def critical_couplings(text: str) -> dict[int, float]:
                 "couplings, as in 4:5.6925,6:5.8943."
             ) from error
     if any(extent < 1 or not 0 < beta < math.inf for extent, beta in couplings.items()):
-        raise UsageError(
-            f"{CRITICAL.flag} is '{text}'; N_t and critical couplings must be positive."
-        )
+        raise UsageError(f"{CRITICAL.flag} is '{text}'; N_t and couplings must be positive.")
     return couplings
 
 
@@ -338,10 +334,7 @@ FITS.register(EnergyMomentumFit())
 
 def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
     """Return the entropy density and the trace anomaly of the runs in a folder."""
-    skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
-    runs = integral.read_bulk_runs(
-        folder, Path(cold) if cold else None, skip, options.get(EXTENT.name)
-    )
+    runs = _runs_of(folder, options)
     extent = runs.lattice.t
     radii = (options.get(RADIUS_MIN.name, SMALLEST), options.get(RADIUS_MAX.name, extent / 2))
     if not radii[0] < radii[1]:
@@ -350,39 +343,33 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
             f"choose a larger N_t, or a range with {RADIUS_MIN.flag} and {RADIUS_MAX.flag}."
         )
     energy = options.get(ENERGY.name, next(iter(ENERGIES)))
-    states, cautions = _states(runs, energy, skip, radii)
+    states, lacking = [], []
+    for beta in sorted({x.coupling.beta for x in runs.hot}):
+        sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
+        hot, zero = (_energies(side, energy, options.get(SKIP.name, 0)) for side in sides)
+        if hot is None or zero is None:
+            lacking.append(f"{beta:.12g}")
+            continue
+        states.append(flow_state(beta, hot, zero, extent, runs.group.colours, radii))
+    if not states:
+        raise GaugeError(
+            "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
+            "energies along the gradient flow; measure them on both."
+        )
+    cautions = [*runs.cautions]
+    if lacking:
+        cautions.append(
+            f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
+            "couplings are left out."
+        )
     return FlowThermodynamics(
         dict(runs.ensemble),
         str(runs.lattice),
         energy,
         states,
         integral.ideal_pressure(runs.group.dimension),
-        [*runs.cautions, *cautions],
+        cautions,
     )
-
-
-def _states(
-    runs: integral.BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
-) -> tuple[list[FlowState], list[str]]:
-    """Return the states at all couplings with the flow at both temperatures, and cautions."""
-    states, lacking = [], []
-    for beta in sorted({x.coupling.beta for x in runs.hot}):
-        sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
-        hot, cold = (_energies(side, energy, skip) for side in sides)
-        if hot is None or cold is None:
-            lacking.append(f"{beta:.12g}")
-            continue
-        states.append(flow_state(beta, hot, cold, runs.lattice.t, runs.group.colours, radii))
-    if not states:
-        raise GaugeError(
-            "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
-            "energies along the gradient flow; measure them on both."
-        )
-    words = (
-        f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
-        "couplings are left out."
-    )
-    return states, [words] if lacking else []
 
 
 def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
@@ -391,7 +378,7 @@ def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> Flow
     if not paths:
         return None
     skips = [last_skipped(path.parent, skip) for path in paths]
-    table = read_series(paths, COLUMNS, "the thermal flow", skips)
+    table = read_series(paths, ThermalFlow.columns, "the thermal flow", skips)
     plaquette, clover = weights_of(energy)
     parts = table.values
     electric, magnetic = (
@@ -402,53 +389,113 @@ def _energies(runs: Sequence[integral.BulkRun], energy: str, skip: Skip) -> Flow
     return FlowedEnergies(table.index["t"], electric, magnetic, loop)
 
 
-class FieldCorrelatorsResult(DataResult[LoopFieldCorrelators]):
-    """Correlators of fields on the Polyakov loop of an ensemble."""
+CURVES = (
+    ("energy", r"$\varepsilon/T^4$", 1.0),
+    ("entropy", r"$3s/4T^3$", 0.75),
+    ("pressure", r"$3p/T^4$", 3.0),
+)
+"""Attribute, label and factor of the curves that have the same limit, that of the ideal gas."""
 
-    observable: ClassVar[str] = (
-        "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
+ZERO = Guide(0, style={"color": GREY, "linewidth": 0.5})
+"""The line at zero."""
+
+
+class ThermodynamicsPlot(ScanFigure):
+    """Trace anomaly, and energy density, entropy density and pressure with their ideal gas."""
+
+    name = "thermodynamics"
+    summary = "pressure, energy and entropy density against the temperature"
+    fit: ClassVar[str] = "thermodynamics"
+    options: ClassVar[tuple[Option, ...]] = ThermodynamicsFit.options
+
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show all against T/T_c, the temperature times a length, or the coupling."""
+        result = thermodynamics(scan, options)
+        caution(*result.cautions)
+        x, label = abscissae(result)
+        rest: list[Mark] = [
+            _curve(x, result, name, factor, number, text)
+            for number, (name, text, factor) in enumerate(CURVES)
+        ]
+        limits = {
+            "ideal gas": (result.ideal_pressure, "--"),
+            "ideal gas on the lattice": (result.ideal_pressure_on_lattice, ":"),
+        }
+        for text, (pressure, dashes) in limits.items():
+            if pressure:
+                style = {"color": GREY, "linewidth": 1, "linestyle": dashes}
+                rest.append(Guide(3 * pressure, style=style, text=text))
+        anomaly = _curve(x, result, "anomaly", 1.0, 3)
+        frames = [
+            Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
+            Frame([*rest, ZERO], label, r"$\varepsilon/T^4$, $3s/4T^3$, $3p/T^4$"),
+        ]
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
+        return Picture(frames, 3.4, title, columns=5)
+
+
+PLOTS.register(ThermodynamicsPlot())
+
+
+def abscissae(result: integral.ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
+    """Return the abscissae of the states and the label of their axis: T/T_c if it is known."""
+    for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {result.scale}")):
+        values = [getattr(state, name) for state in result.states]
+        if any(value is not None for value in values):
+            return np.array([np.nan if value is None else value for value in values]), label
+    return np.array([state.beta for state in result.states]), r"$\beta$"
+
+
+def _curve(
+    x: np.ndarray[Any, Any],
+    result: integral.ThermodynamicsResult,
+    name: str,
+    factor: float,
+    number: int,
+    text: str = "",
+) -> Symbols:
+    """Return one quantity times a factor, where it is known."""
+    values = [getattr(state, name) for state in result.states]
+    points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
+    return Symbols(
+        [a for a, _ in points],
+        [factor * b.value for _, b in points],
+        [factor * b.error for _, b in points],
+        style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
+        text=text if points else "",
     )
-    units: ClassVar[str] = (
-        "powers of the temperature; t, radius and tau in lattice units; bare fields"
-    )
-
-    def report(self) -> list[Any]:
-        """Return a table of the distances and flow times that are neither too small nor large."""
-        rows = [point for point in self.found.points if point.inside]
-        title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
-        table = table_of(title, FieldCorrelatorPoint, rows, 4)
-        return [*([table] if rows else []), *self.found.cautions]
-
-    def quoted(self) -> list[QuotedNumber]:
-        """Return the correlators at the largest distance and the longest flow time inside."""
-        rows = [point for point in self.found.points if point.inside]
-        if not rows:
-            return []
-        last = max(rows, key=lambda row: (row.tau, row.t))
-        where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
-        ends = "_ratio" if last.electric_ratio else ""
-        names = (f"electric{ends}", f"magnetic{ends}")
-        return [quoted_field(last, name, None, where) for name in names]
-
-    def unquoted(self) -> str:
-        """Return why there is no correlator; see `FitResult.unquoted`."""
-        return "no flow time has a ≤ √(8t) ≤ τ/3"
 
 
-class FieldCorrelatorsFit(Fit):
-    """Correlators of electric and magnetic fields in units of those of leading order."""
+class EnergyMomentumPlot(ScanFigure):
+    """s / T^3 and (e - 3 p) / T^4 from the gradient flow against t T^2, with the limits t -> 0."""
 
-    name: ClassVar[str] = "field-correlators"
-    summary: ClassVar[str] = "electric and magnetic correlators, for the diffusion of heavy quarks"
-    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (LoopFieldCorrelators, FieldCorrelatorPoint)
-    isotropic: ClassVar[bool] = True
-    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+    name = "energy-momentum"
+    summary = "entropy density and trace anomaly from the gradient flow, against its time"
+    fit: ClassVar[str] = "energy-momentum"
+    options: ClassVar[tuple[Option, ...]] = EnergyMomentumFit.options
 
-    def carry_out(self, tables: Sequence[Path], **options: Any) -> FieldCorrelatorsResult:
-        """Average the correlators of a table; see `Fit.carry_out`."""
-        series = read_field_series(tables, options.get(SKIP.name, 0))
-        return FieldCorrelatorsResult(field_correlators(series))
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show both at the flow times of the fit, with larger symbols for their limits."""
+        result = flow_thermodynamics(scan, options)
+        caution(*result.cautions)
+        extent, entropy, anomaly = int(result.lattice.split("x")[-1]), list[Mark](), list[Mark]()
+        for number, state in enumerate(result.states):
+            x, symbol = np.array(state.t) / extent**2, look(number)
+            small = {"color": symbol["color"], "marker": ".", "linewidth": 0.8}
+            large = {**symbol, "markersize": 5}
+            text = rf"$\beta={state.beta:.12g}$"
+            entropy += [Symbols.of(x, state.entropy_at, small)]
+            entropy += [Symbols.of([0], [state.entropy], large, text)]
+            anomaly += [Symbols.of(x, state.anomaly_at, small)]
+            anomaly += [Symbols.of([0], [state.anomaly], large)]
+        dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
+        entropy.append(Guide(4 * result.ideal_pressure, style=dashed, text="ideal gas"))
+        frames = [
+            Frame(entropy, r"$t\,T^2$", "$s/T^3$"),
+            Frame(anomaly, r"$t\,T^2$", r"$(\varepsilon-3p)/T^4$"),
+        ]
+        title = f"{GROUPS[result.ensemble['group']].label}, {result.lattice}"
+        return Picture(frames, 3.4, title, columns=4)
 
 
-FITS.register(FieldCorrelatorsFit())
+PLOTS.register(EnergyMomentumPlot())

@@ -170,7 +170,7 @@ SIGNIFICANT = 3.0
 """Number of errors from which on a number is called different from zero."""
 
 COARSE = 0.05
-"""Difference of two ways to integrate, relative to the pressure, from which on it is said."""
+"""Difference of two ways to integrate, relative to the pressure, above which a caution is given."""
 
 
 @documented
@@ -192,9 +192,7 @@ class ThermodynamicState:
     beta_function: float | None = result_field(
         "-d beta / d ln a; null where the scale is not known.", symbol="−dβ/d ln a"
     )
-    anomaly: Estimate | None = result_field(
-        "Trace anomaly (e - 3 p) / T^4.", None, symbol="(ε−3p)/T⁴"
-    )
+    anomaly: Estimate | None = result_field("Trace anomaly (e - 3p)/T^4.", None, symbol="(ε−3p)/T⁴")
     pressure: Estimate | None = result_field("p / T^4.", None, symbol="p/T⁴")
     energy: Estimate | None = result_field("Energy density e / T^4.", None, symbol="ε/T⁴")
     entropy: Estimate | None = result_field("Entropy density s / T^3.", None, symbol="s/T³")
@@ -314,7 +312,7 @@ def cautions_of(states: Sequence[ThermodynamicState]) -> list[str]:
         if difference > max(last.pressure.error, COARSE * abs(last.pressure.value)):
             cautions.append(
                 f"The pressure at the largest coupling changes by {difference:.2g} if straight "
-                "lines instead of a spline are integrated: add couplings between those there are."
+                "lines instead of a spline are integrated; add runs at couplings in between."
             )
     return cautions
 
@@ -437,10 +435,8 @@ def read_bulk_runs(
 def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
     """Return the runs on the largest lattice at each coupling."""
     sites: dict[float, int] = {}
-    for bulk_run in runs:
-        sites[bulk_run.coupling.beta] = max(
-            sites.get(bulk_run.coupling.beta, 0), bulk_run.lattice.sites
-        )
+    for run in runs:
+        sites[run.coupling.beta] = max(sites.get(run.coupling.beta, 0), run.lattice.sites)
     return [run for run in runs if run.lattice.sites == sites[run.coupling.beta]]
 
 

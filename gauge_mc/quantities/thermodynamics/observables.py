@@ -1,4 +1,4 @@
-"""Correlators of electric and of magnetic fields on the Polyakov loop, along the gradient flow."""
+"""Electric and magnetic energies, and correlators of fields, along the gradient flow."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import CLOVER, GradientFlow, LargestValues, field_strength
 from gauge_mc.fields.sums import SlabSums, total
-from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
 from gauge_mc.options import Option
 from gauge_mc.quantities.flow.observable import GradientFlowObservable, check_flowed, times_along
 from gauge_mc.quantities.polyakov.observables import Polyakov, polyakov_loop
-from gauge_mc.quantities.thermodynamics.field_correlators import COLUMNS, CORRELATORS
 
 WITHOUT = ("slices", ANISOTROPY.name)
 """Options of the gradient flow that this observable does not have."""
@@ -43,7 +42,17 @@ class ThermalFlow(GradientFlowObservable):
 
     name: ClassVar[str] = "thermal-flow"
     summary: ClassVar[str] = "electric and magnetic energy, Polyakov loop along the gradient flow"
-    columns: ClassVar[TableColumns] = COLUMNS
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column("t", float, "flow time in lattice units", index=True),
+        Column(
+            "electric", float, "a⁴E of the planes with t from the clover, averaged over the sites"
+        ),
+        Column("magnetic", float, "a⁴E of the planes in space from the clover"),
+        Column("electric_plaquette", float, "a⁴E of the planes with t from plaquettes"),
+        Column("magnetic_plaquette", float, "a⁴E of the planes in space from plaquettes"),
+        Column("loop_re", float, "real part of the Polyakov loop, averaged over space"),
+        Column("loop_im", float, "its imaginary part; 0 for SU(2)"),
+    )
     normalisation: ClassVar[str] = (
         "E = G^a_mu_nu G^a_mu_nu / 4 = electric + magnetic, averaged over sites; loop: Tr / N"
     )
@@ -133,7 +142,16 @@ class FieldCorrelators(ThermalFlow):
 
     name: ClassVar[str] = "field-correlators"
     summary: ClassVar[str] = "electric and magnetic fields on the Polyakov loop"
-    columns: ClassVar[TableColumns] = CORRELATORS
+    columns: ClassVar[TableColumns] = TableColumns(
+        Column("t", float, "flow time in lattice units", index=True),
+        Column("tau", int, "distance along t of the two fields", index=True),
+        Column("electric_re", float, "a⁴ C_E, real part, summed over directions and averaged"),
+        Column("electric_im", float, "its imaginary part; 0 for SU(2)"),
+        Column("magnetic_re", float, "a⁴ C_B, real part"),
+        Column("magnetic_im", float, "its imaginary part; 0 for SU(2)"),
+        Column("loop_re", float, "real part of the Polyakov loop of the flowed links"),
+        Column("loop_im", float, "its imaginary part; 0 for SU(2)"),
+    )
     normalisation: ClassVar[str] = (
         "C = sum over i of Tr [F_i W F_i W] / N, averaged over sites, F antihermitian from the "
         "clover; loop: Tr / N"
@@ -158,7 +176,18 @@ class FieldCorrelators(ThermalFlow):
         far: Any = self._as_far_as_until(like)
         flow = GradientFlow(far.chosen, like, adaptive=bool(far.tolerance))
         insertions = Insertions.like(flow.field)
-        return lambda field: [*_field_records(far, flow, insertions, field)]
+
+        def measure(field: Field) -> Iterator[Record]:
+            for t in times_along(flow, far, field):
+                closed_lines(flow.field, flow.spare)
+                both = [insertions.correlators(flow.field, flow.spare, x) for x in (False, True)]
+                loop = polyakov_loop(flow.field)
+                check_flowed(both, t)
+                for tau, values in enumerate(zip(*both, strict=True), 1):
+                    parts = (x for value in (*values, loop) for x in (value.real, value.imag))
+                    yield (t, tau, *map(float, parts))
+
+        return lambda field: [*measure(field)]
 
 
 @dataclass(frozen=True)
@@ -240,15 +269,6 @@ def closed_lines(field: Field, lines: Field) -> None:
         lines.exchange_halo()
 
 
-def _field_records(
-    observable: FieldCorrelators, flow: GradientFlow, insertions: Insertions, field: Field
-) -> Iterator[Record]:
-    """Flow a copy of a field, and yield the records of every flow time."""
-    for t in times_along(flow, observable, field):
-        closed_lines(flow.field, flow.spare)
-        both = [insertions.correlators(flow.field, flow.spare, x) for x in (False, True)]
-        loop = polyakov_loop(flow.field)
-        check_flowed(both, t)
-        for tau, (electric, magnetic) in enumerate(zip(*both, strict=True), 1):
-            values = (electric, magnetic, loop)
-            yield (t, tau, *(x for value in values for x in (float(value.real), float(value.imag))))
+THERMAL_COLUMNS = (SWEEP, *ThermalFlow.columns.names)
+FIELD_COLUMNS = (SWEEP, *FieldCorrelators.columns.names)
+"""Names of the columns of the tables of both."""

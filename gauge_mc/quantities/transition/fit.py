@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,7 +33,7 @@ EXTENT = Option(
     "nt",
     int,
     "Number of links along t of the lattices that are fitted.",
-    default="that of all",
+    default="the one that all have",
     metavar="N",
     least=2,
 )
@@ -64,7 +65,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
             runs.add_column(name, justify="right", no_wrap=" " not in name)
         runs.columns[0].justify = "left"
         for volume in f.volumes:
-            for number, result in enumerate(volume.runs):
+            for n, result in enumerate(volume.runs):
                 cells = [
                     f"{result.beta:.12g}",
                     str(result.measurements),
@@ -73,9 +74,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
                     str(result.sector_changes),
                     "" if result.tunnelling_time is None else f"{result.tunnelling_time:.0f}",
                 ]
-                runs.add_row(
-                    "" if number else volume.lattice, *(cells if has_times else cells[:-1])
-                )
+                runs.add_row("" if n else volume.lattice, *(cells if has_times else cells[:-1]))
         sections = [
             ("Crossings of U", results.BinderCrossing, f.crossings),
             ("In an infinite volume", results.CriticalCoupling, f.critical),
@@ -98,10 +97,7 @@ class TransitionFitResult(DataResult[results.TransitionResult]):
         return [
             *(best or finite[-1:]),
             *(quoted_field(heat, "value") for heat in f.latent_heats[:1]),
-            *(
-                QuotedNumber(each.product, each.value, each.error, each.scale_error)
-                for each in f.temperatures
-            ),
+            *(QuotedNumber(x.product, x.value, x.error, x.scale_error) for x in f.temperatures),
         ]
 
     def unquoted(self) -> str:
@@ -215,8 +211,8 @@ class TransitionPlot(ScanFigure):
                 marks[2].extend(_curve(volume, volume.fraction, partial(_fraction, volume), n))
             elif np.interp(volume.peak[0][0], volume.beta, volume.covered) == 1:  # not NaN
                 edges, density = volume.histogram
-                stairs = partial(_draw_stairs, density, edges, pictures.look(n)["color"])
-                marks[2].append(pictures.Sketch(stairs))
+                draw = methodcaller("stairs", density, edges, color=pictures.look(n)["color"])
+                marks[2].append(pictures.Sketch(draw))
         of_modulus = "$|L|$", r"density at the peak of $\chi$"
         frames = [
             pictures.Frame(marks[0], r"$\beta$", f"${chi.symbol}=${chi.axis}"),
@@ -224,7 +220,13 @@ class TransitionPlot(ScanFigure):
             pictures.Frame(marks[2], *(of_modulus if ising else (r"$\beta$", FRACTION))),
             _infinite(results.extrapolations(volumes), ising),
         ]
-        frames = [replace(frame, finish=_set_few_ticks) for frame in frames]
+
+        def finish(axes: Axes) -> None:
+            axes.locator_params(axis="x", nbins=5)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(loc="best")
+
+        frames = [replace(frame, finish=finish) for frame in frames]
         title = f"{read.group.label}, Nₜ = {volumes[0].lattice.t}"
         return pictures.Picture(frames, 5.6, title, columns=3, layout={"nrows": 2, "ncols": 2})
 
@@ -233,17 +235,6 @@ FRACTION = r"deconfined fraction $(3p-1)/2$"
 """Label of the deconfined fraction; see `ThermalVolume`."""
 
 PLOTS.register(TransitionPlot())
-
-
-def _set_few_ticks(axes: Axes) -> None:
-    """Put few ticks on the horizontal axis, and add a legend of what has a label."""
-    axes.locator_params(axis="x", nbins=5)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="best")
-
-
-def _draw_stairs(density: Any, edges: Any, colour: str, axes: Axes) -> Any:
-    return axes.stairs(density, edges, color=colour)
 
 
 def _curve(

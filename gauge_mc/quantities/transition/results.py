@@ -317,7 +317,7 @@ class CriticalCoupling:
     chi2: float = result_field("chi2 of the straight line.", symbol="χ²")
     dof: int = result_field("Degrees of freedom.", symbol="dof")
     p_value: float = result_field(
-        "Probability of a larger chi2 if the values lie on the line.", symbol="p"
+        "Probability of a larger chi2 for values on the line.", symbol="p"
     )
 
 
@@ -404,11 +404,22 @@ def transition(
     order = np.argsort([math.hypot(x.beta.error, x.systematic) for x in critical])
     every = [volume.peak[0] for volume in volumes] + [x.samples for x in crossed]
     last = [np.full(2, math.nan), *(x for x in every if math.isfinite(x[0]))][-1]
-    best = _widened(limits[order[0]], critical[order[0]].systematic) if lines else last
+    best = last
+    if lines:  # samples that scatter by the systematic error as well
+        limit, systematic = limits[order[0]], critical[order[0]].systematic
+        ratio = systematic / bootstrapped(limit).error
+        wider = math.hypot(1, ratio) if math.isfinite(ratio) else 1
+        best = limit[0] + wider * (limit - limit[0])
     size = sum(volume.reweighting.measured.size for volume in volumes)
     grown = exponent(volumes)
     action, beta = coupling.action, float(best[0])
     scales = action.scales_at(group, beta) if math.isfinite(beta) else []
+    temperatures = []
+    for scale in scales:  # T_c = 1 / (N_t a)
+        lengths = [scale.length(float(x)) for x in best[np.isfinite(best)]]
+        t = bootstrapped(np.array(lengths) / volumes[0].lattice.t)
+        error = t.value * scale.error
+        temperatures.append(CriticalTemperature(scale.name, t.value, t.error, error, scale.source))
     return TransitionResult(
         dict(ensemble),
         volumes[0].lattice.t,
@@ -417,7 +428,7 @@ def transition(
         [critical[n] for n in order],
         None if grown is None else bootstrapped(grown, size),
         _latent_heat(volumes, scales[0]) if scales else [],
-        [_temperature(x, best, volumes[0].lattice.t) for x in scales],
+        temperatures,
         cautions_of(volumes),
     )
 
@@ -426,13 +437,6 @@ def _disagreement(samples: Array, reference: Array) -> float:
     """Return half of what two methods differ by beyond the error of the difference."""
     difference = bootstrapped(samples - reference)
     return math.sqrt(max(0.0, difference.value**2 - np.nan_to_num(difference.error) ** 2)) / 2
-
-
-def _widened(samples: Array, systematic: float) -> Array:
-    """Return samples that scatter by a systematic error as well."""
-    ratio = systematic / bootstrapped(samples).error
-    wider = math.hypot(1, ratio) if math.isfinite(ratio) else 1
-    return np.asarray(samples[0] + wider * (samples - samples[0]))
 
 
 def _volume(volume: ThermalVolume) -> VolumeTransition:
@@ -507,13 +511,6 @@ def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[L
             heats.append(LatentHeat(f"Δs on {box.lattice}", heat, 1, 0.0, 0, math.nan))
             break
     return heats
-
-
-def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemperature:
-    """Return T_c in units of a length, with T_c = 1 / (N_t a)."""
-    inside = beta[np.isfinite(beta)]
-    t = bootstrapped(np.array([scale.length(float(x)) / extent for x in inside]))
-    return CriticalTemperature(scale.name, t.value, t.error, t.value * scale.error, scale.source)
 
 
 def cautions_of(volumes: Sequence[ThermalVolume]) -> list[str]:

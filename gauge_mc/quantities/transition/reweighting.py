@@ -130,9 +130,7 @@ class MultiHistogram:
     def _block_counts(self) -> list[int]:
         """Number of blocks of every chain, the same for all chains of a ladder."""
         sizes = [chain.action.size for chain in self.chains]
-        times = [
-            max(chain.tau_int, self._ladder_times.get(chain.ladder, 0)) for chain in self.chains
-        ]
+        times = [max(x.tau_int, self._ladder_times.get(x.ladder, 0)) for x in self.chains]
         lengths = [bin_length(*x) for x in zip(sizes, times, strict=True)]
         counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
         least: dict[int | None, int] = {}
@@ -153,9 +151,7 @@ class MultiHistogram:
         times: dict[int | None, float] = {}
         for number, chains in ladders.items():
             size = min(chain.action.size for chain in chains)
-            mean = np.mean(
-                [[chain.action[:size], *chain.values[:, :size]] for chain in chains], axis=0
-            )
+            mean = np.mean([[x.action[:size], *x.values[:, :size]] for x in chains], axis=0)
             times[number] = float(np.nanmax([0.5, *(estimate(x).tau_int for x in mean)]))
         return times
 
@@ -466,10 +462,8 @@ class ThermalVolume:
     def reweighting(self) -> MultiHistogram:
         """The measurements as one sample, with the values |L|, |L|^2, |L|^4 and nearness."""
         chains = [
-            MarkovChain(
-                chain.beta, chain.action, self._values(chain.loop), chain.tau_int, chain.ladder
-            )
-            for chain in self.chains
+            MarkovChain(x.beta, x.action, self._values(x.loop), x.tau_int, x.ladder)
+            for x in self.chains
         ]
         return MultiHistogram(chains, self.replicas, self.seed)
 
@@ -662,10 +656,12 @@ class ThermalVolume:
         centres = (edges[1:] + edges[:-1]) / 2
         modulus = self.reweighting.values[0]
         bin_index = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
-        smoothed = [_smoothed(bin_index, centres, phase) for phase in self.phases[:3]]
-        densities = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[
-            :, :, 0
-        ]
+        smoothed = np.zeros((3, modulus.size))
+        for weights, phase in zip(smoothed, self.phases, strict=False):
+            middle = int(np.argmin(np.abs(centres - phase)))
+            for step, weight in zip((-1, 0, 1), SMOOTHING, strict=True):
+                weights += weight * (bin_index == np.clip(middle + step, 0, centres.size - 1))
+        densities = self.reweighting.averages(self.peak_zero.samples[:1], smoothed)[:, :, 0]
         low, least, high = densities.T
         with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.log(np.sqrt(low * high) / least)
@@ -689,14 +685,6 @@ class ThermalVolume:
         ends = np.where(modulus <= low, -1, np.where(modulus >= high, 1, 0))
         ends = ends[ends != 0]
         return int(np.count_nonzero(np.diff(ends)))
-
-
-def _smoothed(bins: NDArray[np.intp], centres: Array, at: float) -> Array:
-    """Return the weights of measurements in the smoothed histogram at the centre of a bin."""
-    middle, last = int(np.argmin(np.abs(centres - at))), centres.size - 1
-    near = [min(max(middle + step, 0), last) for step in (-1, 0, 1)]
-    parts = zip(SMOOTHING, near, strict=True)
-    return np.asarray(sum(weight * (bins == x) for weight, x in parts), np.float64)
 
 
 def near_axis(loop: NDArray[np.complex128], colours: int) -> NDArray[np.bool_]:

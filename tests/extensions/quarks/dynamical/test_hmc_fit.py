@@ -8,10 +8,10 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import GaugeError
 from gauge_mc.plots.drawing import find_plot
-from tests.quantities.thermodynamics.fits.test_thermodynamics import COLD, HOT, write_plaquettes
-from tests.quantities.trajectories.fits.test_hmc import printed, write_trajectories
-from tests.quantities.transition.analysis.synthetic import LATTICES, two_phase_chain
-from tests.quantities.transition.fits.test_transition import write_run
+from tests.quantities.test_hmc import printed, write_trajectories
+from tests.quantities.thermodynamics.test_thermodynamics import COLD, HOT, write_plaquettes
+from tests.quantities.transition.synthetic import LATTICES, two_phase_chain
+from tests.quantities.transition.test_transition import write_run
 
 QUARKS = {"quarks1_ratio1": (0.2, 170), "quarks1_det": (0.4, 0), "quarks1": (0.5, 90)}
 """Forces and iterations of the terms of the action of some quarks with a clover term."""

@@ -435,28 +435,6 @@ def test_runs_of_a_batch_have_flows_of_their_own_anisotropies():
     assert found[0] == found[2] != found[1]
 
 
-def lines_of(path):
-    """Return the rows of a table as they are in the file."""
-    return [line for line in path.read_text().splitlines() if line[:1] not in "#s"]
-
-
-@pytest.mark.slow
-def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypatch):
-    """The same bytes, since links in files have all their bits."""
-    monkeypatch.chdir(tmp_path)
-    p = {"measure": "flow:3,plaquette:3", "precision": "double"}
-    run = make_run(tmp_path / "run", **p)
-    shown, code = call("measure", "flow", "run", *ON_CPU)
-    assert code == 0
-    assert shown.endswith("run/flow_configs.csv\n")
-    rows = lines_of(run / "flow.csv")
-    assert rows == lines_of(run / "flow_configs.csv")
-    assert len(rows) == 3 * 6
-    assert call("verify", "run")[1] == 0
-    assert "flow.csv  records: 18" in call("verify", "run")[0]
-    assert "flow" in call("info", "run")[0]
-
-
 def test_the_energy_falls_and_kinds_differ(field):
     for kind in FLOWS:
         energies = [one.energy_plaquette for one in flow(field, 0.4, kind)]

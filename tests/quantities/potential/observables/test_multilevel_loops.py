@@ -1,4 +1,4 @@
-"""Wilson loops by multilevel averages against NumPy, and against plain Wilson loops."""
+"""Multilevel and planar loops against NumPy, and against plain Wilson loops."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables.noise_reduction import digest_of
-from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.quantities.potential.observables import PlanarLoops, WilsonLoops
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.multilevel import Level, _SlabMemory
 from tests.observables.loops import (
@@ -29,10 +29,12 @@ from tests.observables.loops import (
     random_links,
     with_mean_links,
 )
+from tests.reference.fields import random_field, trace
 from tests.reference.observables import (
     blocks_21,
     equivalent_steps,
     mean_wilson_loop,
+    transport,
     two_level_wilson_loop,
 )
 from tests.reference.smearing import ape
@@ -271,3 +273,44 @@ def test_operators_that_kernels_of_a_gpu_would_not_find(packet_bytes, refused):
     else:
         _SlabMemory(slab, levels, 1, 1)
         assert max(asked) > 2**36
+
+
+LATTICE = Lattice(8, 6, 4, 12)
+OF_PLANES = {"single": 1e-6, "double": 1e-14}
+
+
+def planar_loop(links, plane, r, t):
+    """Return the average over the loops along mu and nu, one after another."""
+    pairs = {
+        "space": [(mu, nu) for mu in range(3) for nu in range(3) if mu != nu],
+        "time": [(mu, 3) for mu in range(3)],
+    }[plane]
+    found = []
+    for mu, nu in pairs:
+        path = [*r * [(mu, 1)], *t * [(nu, 1)], *r * [(mu, -1)], *t * [(nu, -1)]]
+        found.append(trace(transport(links, path)).real.mean() / links.shape[-1])
+    return np.mean(found)
+
+
+def test_loops(group, precision, device):
+    links = random_field(LATTICE.extents, group, np.random.default_rng(3))
+    field = Field.from_slices(LATTICE, group, links, precision, device)
+    loops = PlanarLoops.for_lattice(LATTICE)
+    records = loops.measurer(field)(field)
+    assert len(records) == loops.records == 4 + 2 * 6
+    for plane, r, t, value in records:
+        assert value == pytest.approx(planar_loop(links, plane, r, t), abs=OF_PLANES[precision])
+    again = loops.measurer(field)(field)
+    assert again == records
+
+
+@pytest.mark.parametrize(("r_max", "t_max", "name"), [(3, 6, "--r-max"), (2, 7, "--t-max")])
+def test_loops_longer_than_half_the_lattice_are_refused(r_max, t_max, name):
+    with pytest.raises(UsageError, match=f"{name} is .* half the lattice"):
+        PlanarLoops(LATTICE, r_max, t_max)
+
+
+def test_loops_are_one_on_a_cold_field():
+    field = Field.cold(LATTICE, "su2", "single", CpuDevice(1))
+    records = PlanarLoops(LATTICE, 1, 1).measurer(field)(field)
+    assert [value for *_, value in records] == pytest.approx([1, 1])

@@ -1,15 +1,22 @@
-"""t0 and w0 of known curves, and the coverage of their errors."""
+"""t0 and w0 of known curves, the coverage of their errors, their fit and their plot."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
 import pytest
 
-from gauge_mc.errors import GaugeError
+import gauge_mc
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.groups import GROUPS
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.pictures import COLOURS
 from gauge_mc.quantities.flow.curves import FlowCurve, tree_level
 from gauge_mc.quantities.flow.scales import Reference, flow_scales
-from tests.analysis.synthetic_flow import TIMES, curve, exact, synthetic_flow
+from tests.analysis.synthetic_flow import HEADER, TIMES, curve, exact, synthetic_flow, write_flow
+from tests.plots.test_plots import drawn_texts, pixels_near
+from tests.quantities.shown import shown
 
 UNEVEN = np.concatenate([np.arange(0, 1, 0.05), np.arange(1, 3, 0.125), np.arange(3, 4.1, 0.25)])
 
@@ -185,3 +192,154 @@ def test_cautions():
     small = dataclasses.replace(small, lattice=type(small.lattice)(8, 8, 8, 16))
     assert any("smoothing radius is 0.59 times" in one for one in flow_scales(small).cautions)
     assert curve(exact()[0]) == pytest.approx(0.3)
+
+
+def make(folder, samples=60, header=None, **options):
+    flow = synthetic_flow(np.random.default_rng(4), samples, **options)
+    write_flow(folder / "flow.csv", flow, header=header)
+    return folder
+
+
+def test_scales_are_written_and_shown(tmp_path):
+    result = gauge_mc.fit("scale", make(tmp_path))
+    found, content = result.scales, json.loads((tmp_path / "scale.json").read_text())
+    assert (found.t0.value, found.w0.value) == pytest.approx(exact(), rel=0.02)
+    for name in ("t0", "w0", "radius"):
+        one = getattr(found, name)
+        assert (content[name]["value"], content[name]["error"]) == (one.value, one.error)
+        assert (content[name]["tau_int"], content[name]["samples"]) == (one.tau_int, 60)
+    assert (content["target"], content["energy"], content["tree_level"]) == (0.3, "clover", False)
+    assert (content["configurations"], content["updates"], content["t_max"]) == (60, 10, 4.0)
+    assert content["ensemble"] == {key: HEADER[key] for key in HEADER if key != "observable"}
+    value, error, source = GROUPS["su3"].sqrt_t0
+    a = content["spacing_t0"]
+    assert a["value"]["value"] == pytest.approx(value / math.sqrt(found.t0.value))
+    assert a["scale_error"] == pytest.approx(error / math.sqrt(found.t0.value))
+    assert (a["source"], content["spacing_w0"]) == (source, None)
+    text = shown(result)
+    for word in (str(found.t0), str(found.w0), str(found.spacing_t0.value), source, "10 updates"):
+        assert word in text
+    assert found.t0.format_tau() in text
+    assert "nan" not in text
+
+
+@pytest.mark.slow
+def test_options(tmp_path):
+    make(tmp_path)
+    usual = gauge_mc.fit("scale", tmp_path).scales
+    lower = gauge_mc.fit("scale", tmp_path, target=0.1)
+    assert lower.scales.t0.value == pytest.approx(exact(0.1)[0], rel=0.02)
+    assert lower.scales.spacing_t0 is None  # the reference belongs to 0.3
+    assert "Give √t0 in fm with --sqrt-t0" in shown(lower)
+    plaquette = gauge_mc.fit("scale", tmp_path, energy="plaquette").scales
+    assert plaquette.t0.value < usual.t0.value
+    corrected = gauge_mc.fit("scale", tmp_path, tree_level=True)
+    assert corrected.scales.t0.value < usual.t0.value  # C < 1 for the clover
+    assert "divided by its tree-level artefacts" in shown(corrected)
+    given = gauge_mc.fit("scale", tmp_path, target=0.1, sqrt_t0=0.2, w0=0.17, w0_error=0.002)
+    assert given.scales.spacing_t0.scale_error == 0
+    assert given.scales.spacing_w0.reference_error == 0.002
+    assert "w0 = 0.1700(20) fm, given with --w0" in shown(given)
+
+
+def test_groups_without_a_reference(tmp_path):
+    for group in ("su2", "su9"):
+        make(tmp_path, header={**HEADER, "group": group})
+        assert gauge_mc.fit("scale", tmp_path).scales.spacing_t0 is None
+
+
+def test_an_unknown_w0(tmp_path):
+    result = gauge_mc.fit("scale", make(tmp_path, t=TIMES[:30]), w0=0.17)
+    content = json.loads((tmp_path / "scale.json").read_text())
+    assert (content["w0"]["value"], content["spacing_w0"]) == (None, None)
+    assert "unknown" in shown(result)
+    assert "measure the flow to t/a²" in shown(result)
+    assert "nan" not in shown(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": -1.0}, "--target is -1; give a positive number, such as 0.3"),
+        ({"energy": "wrong"}, "--energy is 'wrong'; choose clover, plaquette or improved"),
+        ({"sqrt_t0": 0.0}, "--sqrt-t0 is 0; give a positive length in fm"),
+        ({"sqrt_t0": 0.1, "sqrt_t0_error": -1.0}, "--sqrt-t0-error is -1; give 0 or a positive"),
+        ({"sqrt_t0_error": 0.1}, "--sqrt-t0-error has no effect without --sqrt-t0; give"),
+        ({"w0": math.inf}, "--w0 is inf; give a number"),
+        ({"w0_error": 0.1}, "--w0-error has no effect without --w0; give --w0 as well"),
+        ({"charge": "clover"}, "--charge is not an option of fit scale"),
+    ],
+)
+def test_options_that_are_refused(tmp_path, options, sentence):
+    make(tmp_path, 12)
+    with pytest.raises(UsageError, match=sentence):
+        gauge_mc.fit("scale", tmp_path, **options)
+    assert not (tmp_path / "scale.json").exists()
+
+
+def test_runs_that_are_refused(tmp_path):
+    with pytest.raises(GaugeError, match="There is no run in"):
+        gauge_mc.fit("scale", tmp_path)
+    with pytest.raises(GaugeError, match=r"measure the flow to t/a² = 3\.4"):
+        gauge_mc.fit("scale", make(tmp_path, t=TIMES[:15]))
+    assert not (tmp_path / "scale.json").exists()
+
+
+@pytest.mark.slow
+def test_the_flow_names_its_scales(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch, save=True)
+    run, file = make(tmp_path), tmp_path / "flow.png"
+    assert PLOTS["flow"].draw([run], file) == []
+    for name in ("clover", "plaquette", "improved"):
+        assert any(text.startswith(f"{name}: $t_0/a^2=2.") for text in texts)
+        assert any(text.startswith(f"{name}: $w_0/a=1.7") for text in texts)
+    assert "target 0.3" in texts
+    assert any("Wilson flow" in text for text in texts)
+    assert all(pixels_near(file, colour) > 200 for colour in COLOURS[:3])
+
+
+@pytest.mark.slow
+def test_a_short_flow_is_drawn_without_scales(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
+    run = make(tmp_path, t=TIMES[:15])
+    PLOTS["flow"].draw([run], tmp_path / "flow.png", target=0.2)
+    assert "clover: not reached" in texts
+    assert "target 0.2" in texts
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error")
+def test_a_charge_that_is_always_zero(tmp_path, monkeypatch):
+    texts = drawn_texts(monkeypatch)
+    run = make(tmp_path, 20, charges=np.zeros(20), smear=0.0)
+    PLOTS["topology"].draw([run], tmp_path / "topology.png", round=True)
+    assert not any("normal" in text for text in texts)
+    assert not any("nan" in text for text in texts)
+
+
+def test_what_is_refused(tmp_path):
+    file = tmp_path / "plot.png"
+    for name in ("flow", "topology"):
+        with pytest.raises(UsageError, match="one run at a time"):
+            PLOTS[name].draw([tmp_path, tmp_path], file)
+        with pytest.raises(GaugeError, match="There is no run in"):
+            PLOTS[name].draw([tmp_path], file)
+    make(tmp_path, 12)
+    for name in ("flow", "topology"):
+        with pytest.raises(UsageError, match="--target is 0; give a positive number"):
+            PLOTS[name].draw([tmp_path], file, target=0.0)
+    with pytest.raises(UsageError, match=r"let its name end in \.pdf"):
+        PLOTS["flow"].draw([tmp_path], tmp_path / "plot.gif")
+    assert not file.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_charge(tmp_path, monkeypatch, rounded):
+    texts = drawn_texts(monkeypatch, save=True)
+    run, file = make(tmp_path, 200), tmp_path / "topology.png"
+    PLOTS["topology"].draw([run], file, round=rounded, t=3.0)
+    assert any(r"\langle Q^2\rangle=" in text and "updates" in text for text in texts)
+    assert any("clover charge" in text and "= 3" in text for text in texts)
+    assert ("$Q$ (rounded)" in texts) == rounded
+    assert pixels_near(file, COLOURS[1]) > 100  # the normal distribution

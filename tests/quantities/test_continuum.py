@@ -11,8 +11,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.continuum.fit import Extrapolation
-from gauge_mc.quantities.continuum.numbers import correlation, powers_of
+from gauge_mc.quantities.continuum import Extrapolation, correlation, powers_of
 from tests.analysis.synthetic_flow import HEADER, exact, synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import autoregressive
 
@@ -190,7 +189,7 @@ def test_two_runs_say_what_they_cannot_tell(runs, tmp_path):
         (slice(3), None, "The runs quote t0/a² and w0/a"),
         (slice(3), "r0*sqrt(t0", "give a product of symbols"),
         (slice(3), "sqrt(t0)/r0", "r1 has no result of a fit that quotes r0"),
-        (slice(3), "t0*w0", "no dimensionless product"),
+        (slice(3), "t0*w0", "is not a dimensionless product"),
         (slice(1), "w0/√t₀", "two lattice spacings"),
     ],
 )
@@ -209,7 +208,7 @@ def test_other_definitions_and_actions_are_told(runs, tmp_path):
     assert "target = 0.2" in " ".join(result.found.cautions)
     changed = table.replace("action: wilson", "action: symanzik").partition("# sha256")[0]
     (run / "flow.csv").write_text(changed)
-    with pytest.raises(GaugeError, match="of another table than"):
+    with pytest.raises(GaugeError, match="from another table than"):
         gauge_mc.fit("continuum", [*runs[1:], run], of="w0/√t₀")
     gauge_mc.fit("scale", run)
     with pytest.raises(UsageError, match="different actions"):

@@ -1,4 +1,7 @@
-"""Correlators of Polyakov loops against NumPy, exact results, and what they are invariant under."""
+"""Polyakov loops in higher representations, of planes, and their correlators against NumPy."""
+
+import itertools
+import math
 
 import numpy as np
 import pytest
@@ -13,7 +16,13 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import TableData
-from gauge_mc.quantities.polyakov.observables import PolyakovCorrelators
+from gauge_mc.quantities.polyakov.observables import (
+    PolyakovCorrelators,
+    PolyakovPlanes,
+    PolyakovRepresentations,
+    dimensions,
+    polyakov_planes,
+)
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.multilevel import MultilevelAverages, parse_levels
 from tests.observables.loops import (
@@ -33,7 +42,12 @@ from tests.reference.fields import (
     trace,
 )
 from tests.reference.mean_links import mean_links, mean_trace
-from tests.reference.observables import mean_polyakov_correlator, two_level_correlator
+from tests.reference.observables import (
+    mean_polyakov_correlator,
+    polyakov_field,
+    transport,
+    two_level_correlator,
+)
 
 
 def measured(field, **options):
@@ -372,3 +386,114 @@ def test_gauge_invariance(group, best_device, rng):
 def test_a_cold_field_gives_one(group, precision, best_device):
     found = measured(Field.cold(UNEQUAL, group, precision, best_device))
     assert set(found.values()) == {1.0}
+
+
+def measured_planes(field):
+    return PolyakovPlanes.for_lattice(field.lattice).measurer(field)(field)
+
+
+def planes_by_numpy(links):
+    """Return the records of a field: the loops are turned by the element of the centre."""
+    loops = polyakov_field(links)  # [z, y, x]
+    colours = links.shape[-1]
+    centre = np.exp(2j * math.pi * np.arange(colours) / colours)
+    loops = loops * max(centre, key=lambda z: (loops.mean() * z).real)
+    records = []
+    for axis, number in (("x", 2), ("y", 1), ("z", 0)):
+        planes = loops.mean(axis=tuple({0, 1, 2} - {number}))
+        n = planes.size
+        for r in range(n // 2 + 1):
+            pairs = [(planes[i], planes[(i + r) % n]) for i in range(n)]
+            re, im = (np.mean([part(a) * part(b) for a, b in pairs]) for part in (np.real, np.imag))
+            records.append((axis, r, re, im))
+    return records
+
+
+def assert_equal(found, known, tolerance):
+    assert [one[:2] for one in found] == [one[:2] for one in known]
+    difference = np.subtract([one[2:] for one in found], [one[2:] for one in known])
+    assert np.abs(difference).max() < tolerance
+
+
+@pytest.mark.parametrize("lattice", [UNEQUAL, MANY_LANES, Lattice(6, 2, 10, 4)], ids=str)
+def test_records_are_those_of_the_reference(lattice, group, precision, device):
+    links = random_links(lattice, group)
+    field = Field.from_slices(lattice, group, links, precision, device)
+    known = planes_by_numpy(links)
+    assert np.abs([one[2] for one in known]).min() > 1e-7
+    assert_equal(measured_planes(field), known, TOLERANCE[precision])
+    assert PolyakovPlanes(lattice).records == len(known)
+
+
+def test_the_centre_and_gauge_transformations_change_nothing(group, best_device, rng):
+    """Links along t at one t times an element of the centre turn all loops to another sector."""
+    links = random_links(UNEQUAL, group)
+    colours = links.shape[-1]
+    turned = gauge_transform(links, random_su(colours, links.shape[:4], rng))
+    turned[3, ..., 3, :, :] *= np.exp(2j * math.pi / colours)
+    one, two = (
+        measured_planes(Field.from_slices(UNEQUAL, group, u, "double", best_device))
+        for u in (links, turned)
+    )
+    assert_equal(two, one, 1e-14)
+
+
+def test_planes_of_all_axes_have_the_same_mean(best_device):
+    field = Field.hot(UNEQUAL, "su3", "double", best_device, seed=4)
+    means = [planes.mean() for planes in polyakov_planes(field)]
+    assert means == pytest.approx([polyakov_field(field.to_numpy()).mean()] * 3, abs=1e-14)
+
+
+OF_TRACES = {"single": 2e-6, "double": 1e-14}
+
+
+def symmetriser(n, rank, sign):
+    """Return the projector onto symmetric (+1) or antisymmetric (-1) tensors of a rank."""
+    found, orders = np.zeros([n] * (2 * rank)), [*itertools.permutations(range(rank))]
+    for index in itertools.product(range(n), repeat=rank):
+        for order in orders:
+            odd = sum(a > b for a, b in itertools.combinations(order, 2)) % 2
+            place = (*index, *(index[one] for one in order))
+            found[place] += (sign if odd else 1) / len(orders)
+    return found.reshape(n**rank, n**rank)
+
+
+def traces(line):
+    """Return the traces of matrices in all representations, from matrices on tensors."""
+    n = line.shape[-1]
+    pair = np.einsum("xab,xcd->xacbd", line, line).reshape(-1, n**2, n**2)
+    triple = np.einsum("xab,xcd->xacbd", pair, line).reshape(-1, n**3, n**3)
+    mixed = np.einsum("xab,xcd->xacbd", line, line.conj()).reshape(-1, n**2, n**2)
+    adjoint = np.trace(mixed, axis1=1, axis2=2) - 1  # n x n* is 1 and the adjoint representation
+    projections = [(pair, symmetriser(n, 2, -1)), (pair, symmetriser(n, 2, 1))]
+    projections.append((triple, symmetriser(n, 3, 1)))
+    return [adjoint, *(np.einsum("xab,ba->x", one, p) for one, p in projections)]
+
+
+@pytest.mark.parametrize("lattice", [Lattice(4, 6, 8, 10), Lattice(8, 4, 2, 6)], ids=str)
+def test_characters(lattice, group, precision, device, rng):
+    links = random_field(lattice.extents, group, rng)
+    line = transport(links, [(3, 1)] * lattice.t)[0]
+    n = line.shape[-1]
+    adjoint, *others = (one.mean() for one in traces(line.reshape(-1, n, n)))
+    expected = [adjoint.real, *(part for one in others for part in (one.real, one.imag))]
+    sizes = dimensions(n)
+    expected /= np.array([sizes[0], *np.repeat(sizes[1:], 2)])
+    field = Field.from_slices(lattice, group, links, precision, device)
+    difference = np.subtract(PolyakovRepresentations().measure(field), expected)
+    assert np.abs(difference).max() < OF_TRACES[precision]
+
+
+def test_dimensions_are_those_of_projectors():
+    assert dimensions(3) == (8, 3, 6, 10)
+    for n in (2, 3, 4):
+        projected = [(2, -1), (2, 1), (3, 1)]
+        ranks = tuple(round(np.trace(symmetriser(n, *one))) for one in projected)
+        assert dimensions(n)[1:] == ranks
+
+
+@pytest.mark.parametrize("group", ["su2", "su3", "su4"])
+def test_cold_field_gives_one(group, best_device):
+    field = Field.cold(Lattice(4, 6, 8, 10), group, "double", best_device)
+    found = PolyakovRepresentations().measure(field)
+    assert found == pytest.approx([1, 1, 0, 1, 0, 1, 0], abs=1e-14)

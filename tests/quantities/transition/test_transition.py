@@ -22,7 +22,7 @@ from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.updates import terms
 from tests.calls import call, call_apart
 from tests.quantities.shown import shown
-from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
+from tests.quantities.transition.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
 

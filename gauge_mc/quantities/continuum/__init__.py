@@ -1,1 +1,0 @@
-"""Continuum limits of products of the numbers that fits quote."""
