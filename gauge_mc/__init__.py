@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
     from gauge_mc.run.parameters import Parameters
-    from gauge_mc.run.view import open_run
+    from gauge_mc.run.results import open_run
     from gauge_mc.scans.carry_out import scan
     from gauge_mc.stored.conversions import convert_all
     from gauge_mc.stored.measure import measure
@@ -65,7 +65,7 @@ _HOMES = {
     "measure": "stored.measure",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
-    "open_run": "run.view",
+    "open_run": "run.results",
     "overrelax": "updates.heatbath",
     "plot": "plots.drawing",
     "regenerate": "stored.regenerate",

@@ -14,7 +14,7 @@ from gauge_mc.observables import AGAIN_SUFFIX
 from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
-from gauge_mc.run.view import RunView, open_run
+from gauge_mc.run.results import RunView, open_run
 from gauge_mc.scans.scan import is_scan
 
 

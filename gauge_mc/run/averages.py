@@ -30,7 +30,7 @@ from gauge_mc.run.state import COMPLETE, STOPPED, RunState
 from gauge_mc.run.thermalisation import columns_made_by, compared_starts
 
 if TYPE_CHECKING:
-    from gauge_mc.run.view import RunResult
+    from gauge_mc.run.results import RunResult
 
 TAU_EXP = Option(
     "tau_exp",

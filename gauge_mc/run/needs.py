@@ -41,8 +41,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.open_run import compile_kernels
 from gauge_mc.run.parameters import Parameters, Schedule
-from gauge_mc.run.request import compile_kernels
 from gauge_mc.run.settings import STARTS
 
 SPLIT = "let several devices share every configuration with --split"

@@ -28,9 +28,8 @@ from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
 from gauge_mc.run.needs import DiskGuard, file_sizes, memory_beside
-from gauge_mc.run.open_run import OpenRun, RunTables
+from gauge_mc.run.open_run import OpenRun, RunTables, compile_kernels
 from gauge_mc.run.parameters import TEMPERING
-from gauge_mc.run.request import compile_kernels
 from gauge_mc.run.state import StopReason
 from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
 

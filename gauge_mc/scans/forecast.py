@@ -45,8 +45,8 @@ from gauge_mc.run.needs import (
     of_free,
     try_out,
 )
+from gauge_mc.run.open_run import RunRequest
 from gauge_mc.run.parameters import Schedule
-from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import STARTS, Execution
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 from gauge_mc.scans.averages import check_skip
