@@ -154,7 +154,7 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     energies = [joule for joule in joules if joule is not None]
     held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
     process, host, since = held
-    files = len(run.configs()), removed_from(run, p.schedule), saved if exists else None, age
+    files = len(run.configs()), removed_from(run, p), saved if exists else None, age
     numbers = (process, host, since, *files, len(energies), len(joules))
     means = averages_values([run], p.recorded, tau_exp) if averages else {}
     starts = compared_starts(run.path) if averages else None

@@ -174,7 +174,12 @@ def observables_of(
                 f"The run measures '{name}', an observable defined in Python; continue the run "
                 "from Python with the same observables."
             )
-        observable = named.get(name) or observable_along(item, parameters)
+        custom = named.get(name)
+        observable = (
+            custom.for_ensemble(parameters.provenance)
+            if custom
+            else observable_along(item, parameters)
+        )
         observables[item] = observable.as_in(table(name)) if table else observable
     return observables
 

@@ -196,7 +196,7 @@ def generate_together(
             "leave out --chains."
         )
     with processes.aborting(), Stop(e.time_limit) as stop, ExitStack() as stack:
-        parameters = [request.checked() for request in requests]
+        parameters = [request.parameters() for request in requests]
         lattice = parameters[0].lattice
         if tempering := any(x.tempering for x in parameters):
             folder = requests[0].run.path.parent
@@ -219,15 +219,10 @@ def generate_together(
         pairs = zip(requests, locks, strict=True)
         runs = [OpenRun.of(request, lock, devices) for request, lock in pairs]
         unfinished = [
-            x
-            for x in runs
-            if not (x.resumed and x.measured and x.sweep >= x.parameters.schedule.updates)
+            x for x in runs if not (x.resumed and x.measured and x.sweep >= x.parameters.updates)
         ]
         needs = (
-            DiskNeeds.of(
-                x.directory, file_sizes(x.parameters), x.parameters.schedule, x.observables, x.sweep
-            )
-            for x in unfinished
+            DiskNeeds.of(x.directory, x.parameters, x.observables, x.sweep) for x in unfinished
         )
         if devices.root and (words := disk_shortage(needs)):
             raise GaugeError(words)
@@ -296,8 +291,8 @@ class _Generation:
         threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
-            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.schedule.updates) as log,
-            show_progress(p.schedule.updates, clock, self.console) as report,
+            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
+            show_progress(p.updates, clock, self.console) as report,
         ):
             for run_log in logs:
                 run_log.caution(*cautions)
@@ -332,7 +327,7 @@ class _Generation:
     def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> list[str]:
         """Say what is carried out; return the cautions: generator, algorithm, and start."""
         first, last, p, state = batch[0], batch[-1], batch[0].parameters, "begins"
-        updates = p.schedule.updates
+        updates = p.updates
         if session.sweep == updates:
             state = f"is complete, {counted(updates, 'update')}"
         elif session.sweep:
@@ -368,7 +363,7 @@ class _Generation:
             RunLog(run.path).caution(*averages.cautions)
         count = counted(sum(len(run.configs()) for run in paths), "configuration")
         if alone and table:
-            configs = count if first.schedule.keeps_configs else "no configurations"
+            configs = count if first.keeps_configs else "no configurations"
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
         elif alone:

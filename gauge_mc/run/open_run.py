@@ -69,17 +69,27 @@ class RunRequest:
         """Parameters of the run if it does not exist yet."""
         named = Parameters.from_run(self.values)
         customs = user_defined(named.lattice, self.observables)
-        named.schedule.check_observables({item.observable for item in customs})
+        named.check_observables({item.observable for item in customs})
         return replace(named, measure=AddedMeasurements(customs).beside(named.measure))
 
     def parameters(self) -> Parameters:
-        """Return the parameters of the run, which may exist already."""
+        """Return the parameters of the run, which may exist already and must be able to begin."""
         run = self.run
-        if not run.begun():
-            # A path alone may be a misspelt one, so that a run begins only if it says what of.
-            physics = {name for name, x in known_options().items() if x.panel == PHYSICS}
-            if not self.execution.output or self.values.keys() & physics - {"seed"}:
-                return self.new_parameters
+        if run.begun():
+            stored = run.read()[0]
+            check_folders(run.toml, stored, self.values)
+            values: dict[str, Any] = dict(self.values)
+            if self.observables:
+                customs = AddedMeasurements(user_defined(stored.lattice, self.observables))
+                named = replace(stored, measure=values.get("measure", stored.measure))
+                values["measure"] = customs.beside(named.measure)
+            return stored.continued(
+                values, f"The run {run.path}", updates_there(run, stored.format)
+            )
+        # A path alone may be a misspelt one, so that a run begins only if its physics is stated.
+        physics = {name for name, x in known_options().items() if x.panel == PHYSICS}
+        request = self
+        if self.execution.output and not self.values.keys() & physics - {"seed"}:
             run.check_place()
             if not run.exists():
                 raise UsageError(
@@ -87,23 +97,10 @@ class RunRequest:
                     "and --beta."
                 )
             # The parameters of a killed run are in run.toml.
-            stated = run.read()[0].values()
-            return replace(self, values={**stated, **self.values}).new_parameters
-        stored = run.read()[0]
-        check_folders(run.toml, stored, self.values)
-        values: dict[str, Any] = dict(self.values)
-        if self.observables:
-            customs = AddedMeasurements(user_defined(stored.lattice, self.observables))
-            named = replace(stored, measure=values.get("measure", stored.measure))
-            values["measure"] = customs.beside(named.measure)
-        return stored.continued(values, f"The run {run.path}", updates_there(run, stored.format))
-
-    def checked(self) -> Parameters:
-        """Return the parameters of the run; refuse a run that cannot be begun."""
-        parameters = self.parameters()
-        if not self.run.begun():
-            check_start(parameters.start, parameters.group, parameters.lattice)
-            observables_of(parameters, self.observables, self.run.table)
+            request = replace(self, values={**run.read()[0].values(), **self.values})
+        parameters = request.new_parameters
+        check_start(parameters.start, parameters.group, parameters.lattice)
+        observables_of(parameters, self.observables, run.table)
         return parameters
 
 
@@ -132,7 +129,7 @@ def compile_kernels(
         kernels.append((COLD, ()))
     else:
         kernels.append((READ_LINKS, (BY_SITE.choice, GROUP_LINKS)))
-    if p.schedule.keeps_configs:
+    if p.keeps_configs:
         order = stored_by(p.format, p.lattice, p.group, p.precision).order
         kernels += [(WRITE_LINKS, (order.choice, GROUP_LINKS)), (PLAQUETTE, ()), (LINK_TRACE, ())]
     for observable in (*observables, *live_observables(p.lattice)):
@@ -226,9 +223,9 @@ class OpenRun:
         """Open the tables, and remove rows and configurations later than the checkpoint."""
         run, parameters = self.directory, self.parameters
         for item, observable in observables.items():
-            metadata = parameters.provenance
-            observable = observable.for_ensemble(metadata)
-            header = {**observable.header, **metadata, "version": version(observable)}
+            observable = self.observables.get(item, observable)
+            provenance = parameters.provenance
+            header = {**observable.header, **provenance, "version": version(observable)}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
             measurements = max(0, last - parameters.thermalize) // item.every
 

@@ -46,7 +46,7 @@ from gauge_mc.run.needs import (
     try_out,
 )
 from gauge_mc.run.open_run import RunRequest
-from gauge_mc.run.parameters import Schedule
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS, Execution
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 from gauge_mc.scans.averages import check_skip
@@ -113,24 +113,24 @@ class Prospect:
 def prospect(
     seconds: float,
     run: Run,
-    schedule: Schedule,
+    p: Parameters,
     observables: Mapping[Measurement, Observable],
     sweep: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
     """Return how far a run comes."""
     update, rest, error = costs
-    early, total, count = max(0, schedule.thermalize - sweep), update + rest, seconds / update
+    early, total, count = max(0, p.thermalize - sweep), update + rest, seconds / update
     if count > early:
         count = early + (seconds - early * update) / total
     last = sweep + int(count)
-    sampled = max(0, last - schedule.thermalize)
+    sampled = max(0, last - p.thermalize)
     return Prospect(
         seconds,
         int(count),
         None if error is None else count * error / total,
         last,
-        sampled // schedule.separation,
+        sampled // p.separation,
         [error for item in observables for error in _errors(run, item, sampled // item.every)],
     )
 
@@ -242,7 +242,7 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
     request, processes = RunRequest(values), find_processes()
     e = request.execution
     with processes.aborting():
-        run, p = request.run, request.checked()
+        run, p = request.run, request.parameters()
         run.check_free()
         sweep = min(p.updates, read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0)
         for item in p.recorded if sweep else ():
@@ -258,7 +258,7 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
                 return None
             remaining = p.updates - sweep
             sampled = (p.updates - max(sweep, p.thermalize)) / max(1, remaining)
-            disk = DiskNeeds.of(run, file_sizes(p), p.schedule, observables, sweep)
+            disk = DiskNeeds.of(run, p, observables, sweep)
             configs, size = disk.configurations_left, disk.config_bytes
             unthermalised = p.algorithm.labels and sweep < p.thermalize and p.start in STARTS
             limit = e.time_limit
@@ -281,11 +281,11 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
                 costs.update_seconds,
                 costs.measure_seconds * sampled,
                 costs.write_seconds * sampled,
-                costs.seconds(p.schedule, sweep),
+                costs.seconds(p, sweep),
                 disk_shortage([disk]),
                 costs.update_error,
                 RANDOM_LINKS if unthermalised else None,
-                prospect(limit, run, p.schedule, observables, sweep, costs.each) if limit else None,
+                prospect(limit, run, p, observables, sweep, costs.each) if limit else None,
             )
 
 
@@ -513,7 +513,7 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     minutes, memory = 0.0, 0
     for member in members:
         p, cost = member.parameters, costs[_kind((member,))]
-        seconds = math.inf if p.algorithm.labels else cost.seconds(p.schedule, member.sweep())
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p, member.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * file_sizes(p)[0])
     minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
@@ -524,14 +524,14 @@ def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecas
     names, first = [member.name for member in batch], batch[0]
     if cost is None:
         return BatchForecast(names, 0, 0.0)
-    seconds = cost.seconds(first.parameters.schedule, tally.sweeps[first.name])
+    seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
 
 
 def _disk_bytes(member: Member, tally: Tally) -> int:
     """Return the disk space that a run needs."""
     p, sweep = member.parameters, tally.sweeps[member.name]
-    return DiskNeeds.of(member.run, file_sizes(p), p.schedule, observables_of(p), sweep).bytes
+    return DiskNeeds.of(member.run, p, observables_of(p), sweep).bytes
 
 
 def _point(

@@ -26,7 +26,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
-from gauge_mc.run.parameters import NO_FORMAT, Schedule
+from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.signatures import checks_types
 from gauge_mc.stored.regenerate import Regeneration, StoredChain
 
@@ -54,19 +54,20 @@ class Rule:
 class RemovedConfigurations:
     """The configurations of a run that were removed on purpose."""
 
-    schedule: Schedule
-    """Schedule of the run."""
+    parameters: Parameters
+    """Parameters of the run."""
     rules: tuple[Rule, ...] = ()
     """Rules of all thinnings so far."""
 
     @classmethod
-    def of(cls, run: Run, schedule: Schedule) -> RemovedConfigurations:
+    def of(cls, run: Run, p: Parameters) -> RemovedConfigurations:
         """Read the record of a run; it has none unless it was thinned."""
-        return cls(schedule, read_rules(run, schedule.updates, schedule.separation - 1))
+        return cls(p, read_rules(run, p.updates, p.separation - 1))
 
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
-        number, rest = divmod(sweep - self.schedule.thermalize, self.schedule.separation)
+        p = self.parameters
+        number, rest = divmod(sweep - p.thermalize, p.separation)
         removed = (sweep <= rule.sweep and number % rule.keep for rule in self.rules)
         return number > 0 and not rest and any(removed)
 
@@ -76,7 +77,7 @@ class RemovedConfigurations:
         They are ranges, so that neither their number nor what it takes to find them grows with the
         numbers that a file states.
         """
-        start, separation = self.schedule.thermalize, self.schedule.separation
+        start, separation = self.parameters.thermalize, self.parameters.separation
         total = end = max(0, (sweep - start) // separation)
         ranges, step = [], 1
         for rule in (*sorted(self.rules, key=lambda rule: -rule.sweep), None):
@@ -123,11 +124,11 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
     return rules
 
 
-def removed_from(run: Run, schedule: Schedule) -> int:
+def removed_from(run: Run, p: Parameters) -> int:
     """Return how many configurations were removed on purpose and are not there."""
-    removed = RemovedConfigurations.of(run, schedule)
+    removed = RemovedConfigurations.of(run, p)
     last = max((rule.sweep for rule in removed.rules), default=0)
-    due = max(0, (last - schedule.thermalize) // schedule.separation)
+    due = max(0, (last - p.thermalize) // p.separation)
     present = sum(number in removed for number in run.configs())
     return due - sum(map(len, removed.kept(last))) - present
 
@@ -232,7 +233,7 @@ class _FileSelection:
                 f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}."
             )
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        removed = RemovedConfigurations.of(run, parameters.schedule)
+        removed = RemovedConfigurations.of(run, parameters)
         rule = Rule(keep, sweep, now(), __version__)
         recorded = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
         new = removed if recorded else replace(removed, rules=(*removed.rules, rule))

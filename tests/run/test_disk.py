@@ -13,7 +13,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.run import needs
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.needs import DiskNeeds, file_sizes, shortage
+from gauge_mc.run.needs import DiskNeeds, shortage
 from gauge_mc.run.parameters import Parameters
 from tests.calls import TINY, call
 
@@ -75,12 +75,12 @@ def test_what_is_there_needs_no_more_space(tmp_path, capacity):
     run = tmp_path / "run"
     generate(VALUES, output=run, progress=False, on_update=lambda chain: chain.sweep == 8)
     p = Run(run).read()[0]
-    needs = DiskNeeds.of(Run(run), file_sizes(p), p.schedule, {}, 8)
+    needs = DiskNeeds.of(Run(run), p, {}, 8)
     assert (needs.configurations_left, needs.config_bytes) == (4, CONFIG)
     assert needs.checkpoint_bytes == CHECKPOINT
     assert 0 < Run(run).checkpoint.stat().st_size - CHECKPOINT < 4096
     assert needs.bytes == 4 * CONFIG + CHECKPOINT
-    needs = DiskNeeds.of(Run(tmp_path), file_sizes(p), p.schedule, {}, 0)
+    needs = DiskNeeds.of(Run(tmp_path), p, {}, 0)
     assert needs.bytes == 6 * CONFIG + 2 * CHECKPOINT
     capacity(used(tmp_path) + 4 * CONFIG)
     with pytest.raises(GaugeError, match="4 configurations"):
