@@ -13,8 +13,8 @@ import numpy as np
 
 from gauge_mc.actions import Coupling, couplings
 from gauge_mc.algorithms import Records, Tuning, Update
-from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import BackgroundWriter
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice

@@ -187,9 +187,8 @@ class Run:
 
         tables = [dataclasses.asdict(item) for item in sessions]
         entries = [{name: x[name] for name in x if x[name] is not None} for x in tables]
-        records = tomli_w.dumps({RECORD: entries})
         with replacing(self.toml) as file:
-            file.write(f"{parameters.to_toml()}\n{records}".encode())
+            file.write(tomli_w.dumps({**parameters.values(), RECORD: entries}).encode())
 
     def shorten(self, parameters: Parameters, sweep: int) -> None:
         """Lower the configurations in run.toml to those of `parameters`, if `sweep` updates do.

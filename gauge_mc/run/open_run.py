@@ -17,8 +17,7 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.algorithms import ChainSpec
-from gauge_mc.configurations.background import BackgroundWriter
-from gauge_mc.configurations.writing import stored_by
+from gauge_mc.configurations.writing import BackgroundWriter, stored_by
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import ANY_VARIANT
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from gauge_mc import algorithms
-from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
+from gauge_mc.configurations.writing import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.errors import ChainError, GaugeError, UsageError

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from gauge_mc.actions import couplings
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, estimate, with_error
-from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import IN_FLIGHT
 from gauge_mc.console import plain_table
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.device_group import open_device_group

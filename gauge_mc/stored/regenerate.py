@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.configurations.background import BackgroundWriter
+from gauge_mc.configurations.writing import BackgroundWriter
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group

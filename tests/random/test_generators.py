@@ -16,8 +16,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.random import GENERATORS
-from gauge_mc.random.generators import JAMES_SEEDS
+from gauge_mc.random import GENERATORS, JAMES_SEEDS
 from gauge_mc.updates.heatbath import heatbath
 from tests.calls import call
 from tests.reference.fields import parity

@@ -9,7 +9,7 @@ import pytest
 
 from gauge_mc.cli import _ending_in_order
 from gauge_mc.configurations import background
-from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import IN_FLIGHT
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.run import session
 from gauge_mc.run import state as stop
