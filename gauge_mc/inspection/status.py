@@ -16,9 +16,21 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest
-from gauge_mc.run.display import describe, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
+from gauge_mc.run.state import (
+    COMPLETE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    RunState,
+    describe,
+    energy_text,
+    link_rate,
+    made_again,
+    spent,
+    state_of,
+)
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.batch_systems import last_array

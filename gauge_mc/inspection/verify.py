@@ -35,8 +35,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run
-from gauge_mc.run.functions import observable_along
-from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement import Measurement, observable_along
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.state import saved_updates

@@ -23,10 +23,9 @@ from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import Clock, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING
-from gauge_mc.run.state import COMPLETE, STOPPED, RunState
+from gauge_mc.run.state import COMPLETE, STOPPED, Clock, RunState, energy_text, link_rate, spent
 from gauge_mc.run.thermalisation import columns_made_by, compared_starts
 
 if TYPE_CHECKING:

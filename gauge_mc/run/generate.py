@@ -35,16 +35,15 @@ from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.display import Clock, describe, made_again, show_progress
-from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
+from gauge_mc.run.measurement import ObservableLike
 from gauge_mc.run.needs import DiskNeeds, disk_shortage, file_sizes
 from gauge_mc.run.open_run import OpenRun, RunRequest
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.results import RunResult
 from gauge_mc.run.session import OnUpdate, Session
 from gauge_mc.run.settings import STARTS, Execution, check_starts, start_of_chain
-from gauge_mc.run.state import Stop
+from gauge_mc.run.state import Clock, Stop, describe, made_again, show_progress
 from gauge_mc.signatures import checks_types, with_fields
 
 if TYPE_CHECKING:

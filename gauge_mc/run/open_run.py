@@ -33,9 +33,15 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain, check_start, is_configuration
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, missing_run
-from gauge_mc.run.functions import ObservableLike, check_folders, observables_of, user_defined
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.measurement import AddedMeasurements, Measurement
+from gauge_mc.run.measurement import (
+    AddedMeasurements,
+    Measurement,
+    ObservableLike,
+    check_folders,
+    observables_of,
+    user_defined,
+)
 from gauge_mc.run.parameters import Parameters, known_options, version
 from gauge_mc.run.settings import PHYSICS, Execution
 from gauge_mc.run.state import updates_there

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import UnknownNameError, UsageError
@@ -16,6 +17,7 @@ from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unkno
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.averages import run_averages
 from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import saved_updates, state_of
@@ -106,8 +108,6 @@ class RunView:
 
         The errors include autocorrelation. The numbers are those of ``gauge-mc status``.
         """
-        from gauge_mc.run.averages import run_averages
-
         return SuggestingDict(run_averages(Run(self.path), self.parameters.recorded))
 
     @property
@@ -144,21 +144,15 @@ class RunView:
 
     def status(self) -> RunStatus:
         """Return the state and the progress of the run, as `gauge_mc.status` does."""
-        from gauge_mc.inspection.status import run_status
-
-        return run_status(Run(self.path), averages=True)
+        return gauge_mc.status(self.path)  # type: ignore[return-value]
 
     def report(self, output: str | Path | None = None, **options: Any) -> PageReport:
         """Write a page that shows everything about this run; see `gauge_mc.report`."""
-        from gauge_mc.reports.page import report
-
-        return report(self, output, **options)
+        return gauge_mc.report(self, output, **options)
 
     def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
         """Draw a figure of this run; see `gauge_mc.plot`."""
-        from gauge_mc.plots.drawing import plot
-
-        return plot(what, self, output, **options)
+        return gauge_mc.plot(what, self, output, **options)
 
 
 @documented

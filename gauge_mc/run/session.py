@@ -24,9 +24,8 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
-from gauge_mc.run.measurement import Measurement, is_due
+from gauge_mc.run.measurement import FunctionObservable, Measurement, is_due
 from gauge_mc.run.needs import DiskGuard, file_sizes, memory_beside
 from gauge_mc.run.open_run import OpenRun, compile_kernels
 from gauge_mc.run.parameters import TEMPERING, Parameters

@@ -32,10 +32,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import check_start, shared_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, link_rate
-from gauge_mc.run.functions import observables_of
 from gauge_mc.run.lock import is_locked
-from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement import Measurement, observables_of
 from gauge_mc.run.needs import (
     DiskNeeds,
     RunCosts,
@@ -48,6 +46,7 @@ from gauge_mc.run.needs import (
 from gauge_mc.run.open_run import RunRequest
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS, Execution
+from gauge_mc.run.state import describe, link_rate
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 from gauge_mc.scans.averages import check_skip
 from gauge_mc.scans.carry_out import places

@@ -17,8 +17,8 @@ from gauge_mc.registry import first_few
 from gauge_mc.run.cards import flat
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, locked_or_removed, newest
-from gauge_mc.run.functions import check_folders, observable_along
 from gauge_mc.run.lock import refuse_in_use
+from gauge_mc.run.measurement import check_folders, observable_along
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip

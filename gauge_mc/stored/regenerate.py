@@ -37,10 +37,10 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain, is_configuration
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.measurement import is_due
 from gauge_mc.run.open_run import compile_kernels
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.state import announced_compilation
 from gauge_mc.signatures import checks_types
 
 START = 0

@@ -8,7 +8,7 @@ from rich.console import Console
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
-from gauge_mc.run.display import announced_compilation
+from gauge_mc.run.state import announced_compilation
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.run.functions import observable_along
-from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement import Measurement, observable_along
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call
 
