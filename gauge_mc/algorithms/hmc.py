@@ -144,10 +144,7 @@ def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
     """Return the number of forces of some of the levels, which share those at one time."""
     times = groupby(moves, lambda move: isinstance(move, Kick))
     return sum(
-        max(
-            (x.forces for x in group if isinstance(x, Kick) and x.level in levels),
-            default=0,
-        )
+        max((x.forces for x in group if isinstance(x, Kick) and x.level in levels), default=0)
         for _, group in times
     )
 

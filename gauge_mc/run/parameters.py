@@ -131,11 +131,7 @@ class Parameters:
         default=", ".join(f"{group.beta} for {name}" for name, group in GROUPS.items()),
     )
     action: Action = setting(
-        ACTIONS[defaults.ACTION],
-        PHYSICS,
-        "Gauge action.",
-        default=defaults.ACTION,
-        choices=ACTIONS,
+        ACTIONS[defaults.ACTION], PHYSICS, "Gauge action.", default=defaults.ACTION, choices=ACTIONS
     )
     precision: str = setting(
         USUAL_PRECISION,

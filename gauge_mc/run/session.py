@@ -166,11 +166,7 @@ class Sampler:
     """
 
     def __init__(
-        self,
-        runs: Sequence[OpenRun],
-        batch: Batch,
-        devices: DeviceGroup,
-        times: Times,
+        self, runs: Sequence[OpenRun], batch: Batch, devices: DeviceGroup, times: Times
     ) -> None:
         self._tables = [run.tables for run in runs]
         self._batch, self._devices, self._times = batch, devices, times
