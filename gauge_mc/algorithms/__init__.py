@@ -24,7 +24,7 @@ from gauge_mc.files.table import Value
 from gauge_mc.option_items import Configurable, chosen
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
-from gauge_mc.updates.chain_steps import UpdatePart
+from gauge_mc.updates.chain_steps import UpdatePart, repeated
 from gauge_mc.updates.terms import ACTION_TERMS
 
 if TYPE_CHECKING:
@@ -232,13 +232,8 @@ class Algorithm(Configurable, ABC):
         if not all(option.name in self.values for option in self.options):
             return
         update = self.prepare(field, [coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
-
-        def repeat(times: int) -> None:
-            for _ in range(times):
-                update()
-
-        repeat(1)  # which allocates what an update needs
-        yield TimedSweep(self.name, repeat)
+        update()  # which allocates what it needs
+        yield TimedSweep(self.name, repeated(update))
 
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]

@@ -20,7 +20,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
-from gauge_mc.updates.chain_steps import UpdatePart
+from gauge_mc.updates.chain_steps import UpdatePart, repeated
 from gauge_mc.updates.checks import check_force, check_term
 from gauge_mc.updates.integrators import (
     INTEGRATORS,
@@ -88,8 +88,8 @@ def trajectory_parts(
     kicks, chains = _kicks(moves, {gauge_level}), len(randoms)
     force = GaugeSteps(groups)
     yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
-    yield UpdatePart.of("momenta", draw, chains=chains)
-    yield UpdatePart.of("gauge action", actions, chains=chains)
+    yield UpdatePart("momenta", repeated(draw), chains=chains)
+    yield UpdatePart("gauge action", repeated(actions), chains=chains)
     if terms:
         yield from _term_parts(groups, randoms, moves, terms)
 
@@ -134,10 +134,10 @@ def _term_parts(
             call()
             count = max(int(group.terms[number].iterations.max()) for group in groups)
             essential = bool(count) or name != "drawn"
-            arguments = f"{term.title} {name}", call, calls, essential, count
-            yield UpdatePart.of(*arguments, chains=len(randoms))
+            arguments = f"{term.title} {name}", repeated(call), calls, essential, count
+            yield UpdatePart(*arguments, chains=len(randoms))
     views = _kicks(moves, {term.level for term in terms}) + 2
-    yield UpdatePart.of("links of quarks", links, views, chains=len(randoms))
+    yield UpdatePart("links of quarks", repeated(links), views, chains=len(randoms))
 
 
 def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
