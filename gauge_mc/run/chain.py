@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -135,19 +134,14 @@ class Chain:
         chain.random.step = state.step
         chain.replica, chain.ladder = state.replica, tuple(state.ladder)
         if devices.root:
-            arrays = checkpoint.fitting(path, arrays, chain._expected())
+            sites, extent_t = p.lattice.slice_sites, p.lattice.t
+            links = np.dtype(REALS[field.precision]), 4 * sites * field.group.reals
+            states = np.dtype(np.uint32), sites * random.generator.state_words
+            expected = [links] * extent_t + [states] * extent_t
+            arrays = checkpoint.fitting(path, arrays, expected)
         field.restore(arrays)
         chain.random.restore(arrays)
         return chain, state
-
-    def _expected(self) -> Iterator[tuple[np.dtype[Any], int]]:
-        """Yield the types and sizes of the arrays in a checkpoint."""
-        field, extent_t = self.field, self.parameters.lattice.t
-        sites = field.lattice.slice_sites
-        links = (np.dtype(REALS[field.precision]), 4 * sites * field.group.reals)
-        states = (np.dtype(np.uint32), sites * self.random.generator.state_words)
-        yield from [links] * extent_t
-        yield from [states] * extent_t
 
     def __repr__(self) -> str:
         return f"<Chain after {self.sweep} updates of {self.field!r}>"

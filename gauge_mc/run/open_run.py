@@ -245,7 +245,14 @@ class OpenRun:
                 self.tables[item, second.name] = table
         for sweep, path in run.config_files():
             if sweep > last:
-                self._refuse_stranger(sweep, path)
+                keeps = parameters.keeps(sweep) and sweep <= parameters.updates
+                expected = keeps and path == run.config(sweep, parameters.format)
+                if not expected or not is_configuration(path, parameters, sweep):
+                    raise GaugeError(
+                        f"{path} is later than the checkpoint and does not seem to be a "
+                        "configuration of this run, which would replace it; move it to another "
+                        "folder."
+                    )
                 path.unlink()
 
     def write_configuration(self, writer: BackgroundWriter) -> None:
@@ -254,15 +261,3 @@ class OpenRun:
         self.chain.write(path, writer, before=self.tables.sync)
         if self.lock:
             self.lock.record(sweep=self.chain.sweep)
-
-    def _refuse_stranger(self, sweep: int, path: Path) -> None:
-        """Check that a configuration later than the checkpoint is one that the run writes again."""
-        p = self.parameters
-        expected = (
-            p.keeps(sweep) and sweep <= p.updates and path == self.directory.config(sweep, p.format)
-        )
-        if not expected or not is_configuration(path, p, sweep):
-            raise GaugeError(
-                f"{path} is later than the checkpoint and does not seem to be a configuration of "
-                "this run, which would replace it; move it to another folder."
-            )

@@ -231,7 +231,10 @@ class Parameters:
             object.__setattr__(self, name, value)
         added = AddedMeasurements() if usual else self.measure
         if isinstance(added, AddedMeasurements):
-            measure = added.beside(usual_measurements(self.action, self.strict))
+            # The value of the action needs the averages of its loops.
+            loops = filter(None, map(observable_of_loops, self.action.loops))
+            needed = [loop for loop in loops if not self.strict or OBSERVABLES[loop].strict]
+            measure = added.beside(map(Measurement, (*defaults.MEASURE, *needed)))
             object.__setattr__(self, "measure", measure)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
@@ -504,13 +507,6 @@ Registry.checked = False
 UNNAMED = ("lattice", "group", "beta", "chain_version")
 """Parameters of the Markov chain that names of directories contain always or never; the others are
 contained if they differ from their defaults."""
-
-
-def usual_measurements(action: Action, strict: bool) -> Iterator[Measurement]:
-    """Yield the default measurements, with those that the value of the action needs."""
-    loops = [name for shape in action.loops if (name := observable_of_loops(shape))]
-    needed = [name for name in loops if not strict or OBSERVABLES[name].strict]
-    return map(Measurement, (*defaults.MEASURE, *needed))
 
 
 def differences(

@@ -396,23 +396,17 @@ class Session:
 
     def _reason(self) -> str | None:
         """Return the reason why this process should stop now, or None."""
-        if self._devices.root and self._disk_is_full():
+        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
+        # Asking may take long on a network file system, so that it is not done after every update.
+        if self._devices.root and (due or now - self._looked_at >= RECORD_SECONDS):
+            self._looked_at = now
+            self._full_disk = self._guard.shortage(self._writer.unwritten, due)
+        if self._full_disk:
             return FULL_DISK
         # An upper estimate of the time in seconds for one more update and a checkpoint.
         writing = IN_FLIGHT * self._writer.seconds + self._save_time
         seconds = SAFETY * (self._update_time + writing) + MARGIN
         return "on_update" if self._stopped_by_user else self._stop(seconds)
-
-    def _disk_is_full(self) -> bool:
-        """Return whether there is too little space for what is written next.
-
-        Asking may take long on a network file system, so that it is not done after every update.
-        """
-        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
-        if due or now - self._looked_at >= RECORD_SECONDS:
-            self._looked_at = now
-            self._full_disk = self._guard.shortage(self._writer.unwritten, due)
-        return self._full_disk is not None
 
     def _set_up_chains(self) -> None:
         """Resume the chains, or begin them."""

@@ -218,7 +218,6 @@ class _FileSelection:
     run: Run
     removed: RemovedConfigurations
     keep: int
-    sweep: int
     kept: tuple[int, ...]
     files: dict[int, Path]
 
@@ -246,7 +245,7 @@ class _FileSelection:
                 f"--keep {keep} would remove all {len(files)} configurations of {run.path}; choose "
                 "a smaller number."
             )
-        return cls(run, new, keep, sweep, retained, files)
+        return cls(run, new, keep, retained, files)
 
     @property
     def result(self) -> ThinningReport:
