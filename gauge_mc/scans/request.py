@@ -23,6 +23,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
 from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.averages import check_skip
 from gauge_mc.scans.grid import (
     PLACE,
     Grid,
@@ -181,8 +182,6 @@ class ScanRequest:
         The start, the observables and their options are checked, and the number of updates that
         averages leave out.
         """
-        from gauge_mc.scans.averages import check_skip
-
         check_skip(self.skip, self.scan().parameters)
         unbegun = [member.parameters for member in self.scan().members() if not member.begun()]
         for parameters in {(x.lattice, x.algorithm): x for x in unbegun}.values():
