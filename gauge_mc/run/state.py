@@ -138,14 +138,17 @@ class RunState:
     @property
     def phase(self) -> str:
         """``thermalising`` or ``generating``; empty if the run has not begun."""
-        if not self.sweeps:
-            return ""
-        return "generating" if self.sweep > self.thermalize else "thermalising"
+        return phase_of(self.sweep, self.thermalize) if self.sweeps else ""
 
     @property
     def ns_per_link(self) -> float | None:
         """Time of the update of a link in ns, with measurements and files; None if unknown."""
         return 1e9 / self.links_per_s if self.links_per_s else None
+
+
+def phase_of(sweep: int, thermalize: int) -> str:
+    """Return what a run does after a number of updates: ``thermalising`` or ``generating``."""
+    return "generating" if sweep > thermalize else "thermalising"
 
 
 def saved_progress(run: Run) -> tuple[int, bool]:
@@ -200,24 +203,6 @@ Report = Callable[[Chain], None]
 """Function that is called after every update to show the progress of the chain."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChainProgress(RunState):
-    """State of a chain, as the progress display shows it."""
-
-    configs: str
-    """Number of configurations written and in total, such as ``3/10``; empty if the run keeps none.
-    """
-
-    def pace(self) -> str:
-        """Return the rate and the remaining time as text."""
-        return f"{link_rate(self.links_per_s or 0.0)}  ETA {duration(self.remaining_seconds):>7}"
-
-    def facts(self) -> str:
-        """Return the physics and the number of configurations as text."""
-        configs = f"configurations {self.configs}" if self.configs else ""
-        return "  ".join(filter(None, (self.physics, configs)))
-
-
 class Clock:
     """Clock of a session.
 
@@ -236,22 +221,6 @@ class Clock:
         self.chains = chains
         self._sweep = sweep + 1
         self._since = math.inf
-
-    def progress(self, chain: Chain, physics: str) -> ChainProgress:
-        """Return the progress of a chain, with its observables as text."""
-        p = chain.parameters
-        pace = self.updates_per_second(chain.sweep)
-        sampled = max(0, chain.sweep - p.thermalize)
-        return ChainProgress(
-            state=RUNNING,
-            sweep=chain.sweep,
-            sweeps=p.updates,
-            thermalize=p.thermalize,
-            links_per_s=pace * self.chains * p.links_per_update,
-            remaining_seconds=(p.updates - chain.sweep) / pace if pace else None,
-            configs=f"{sampled // p.separation}/{p.configs}" if p.keeps_configs else "",
-            physics=physics,
-        )
 
     def tick(self) -> None:
         """Note that an update is done."""
@@ -305,12 +274,20 @@ def _report(clock: Clock, progress: Progress, chain: Chain) -> None:
     """Show the chain if it is due. All processes measure, because each has a part of the field."""
     clock.tick()
     due = progress.due(chain.sweep)
-    if chain.field.devices.processes.broadcast(due):
-        state = clock.progress(chain, chain.live())
-        if due:
-            pace, facts = state.pace(), state.facts()
-            line = f"update {state.sweep}/{state.sweeps} ({state.phase})  {pace}  {facts}"
-            progress.show(state.sweep, line, state.phase, pace, facts)
+    if not chain.field.devices.processes.broadcast(due):
+        return
+    facts = [chain.live()]
+    if due:
+        p, sweep = chain.parameters, chain.sweep
+        rate = clock.updates_per_second(sweep)
+        remaining = duration((p.updates - sweep) / rate if rate else None)
+        pace = f"{link_rate(rate * clock.chains * p.links_per_update)}  ETA {remaining:>7}"
+        if p.keeps_configs:
+            written = max(0, sweep - p.thermalize) // p.separation
+            facts.append(f"configurations {written}/{p.configs}")
+        phase, words = phase_of(sweep, p.thermalize), "  ".join(filter(None, facts))
+        line = f"update {sweep}/{p.updates} ({phase})  {pace}  {words}"
+        progress.show(sweep, line, phase, pace, words)
 
 
 def made_again(updates: int) -> str:
