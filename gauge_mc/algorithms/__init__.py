@@ -203,7 +203,7 @@ class Algorithm(Configurable, ABC):
         Raises
         ------
         UsageError
-            If it has not.
+            If something is missing.
         """
 
     @property

@@ -425,6 +425,6 @@ def _replicas(chains: Sequence[Chain]) -> list[int]:
         stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
         raise GaugeError(
             f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
-            f"those at β = {stated}, which are not the runs at hand; continue the whole scan."
+            f"those at β = {stated}, which are not these runs; continue the whole scan."
         )
     return replicas

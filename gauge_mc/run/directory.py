@@ -301,8 +301,8 @@ def unusable(path: Path, error: Exception) -> errors.GaugeError:
     reason = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, errors.UnknownNameError):
         return errors.GaugeError(
-            f"{path} names what is not known here: {reason}; install the package that declares it, "
-            "or restore the file from a copy if it is damaged."
+            f"{path} names something that is unknown here: {reason}; install the package that "
+            "declares it, or restore the file from a copy if it is damaged."
         )
     return errors.DamagedError(f"{path} is damaged: {reason}.")
 

@@ -361,7 +361,7 @@ def options_of_observable(name: str) -> tuple[Option, ...]:
 
 
 def check_folders(file: Path, parameters: Parameters, values: Mapping[str, object]) -> None:
-    """Refuse folders anywhere to which measurements write, unless the user states them as well."""
+    """Refuse folders elsewhere to which a run writes measurements, unless the user states them."""
     advice = f"add --measure {quote(str(parameters.values()['measure']))} to allow it"
     for measurement in () if "measure" in values else parameters.measure:
         options = (

@@ -194,7 +194,7 @@ class OpenRun:
     measured: bool = True
     """Whether everything that is due after the last update has been written."""
     again: int = 0
-    """Number of later updates, at least, that a process had done before it was killed."""
+    """Least number of later updates that a process had done before it was killed."""
     chain: Chain = field(init=False)
     """The chain, once a session has begun or resumed it."""
     tables: RunTables = field(default_factory=RunTables, init=False)

@@ -122,8 +122,8 @@ class RunState:
         "Energy that the devices used, in joules; None if it is unknown.", None
     )
     updates_again: int = result_field(
-        "Number of updates, at least, that are later than the last checkpoint and made again when "
-        "the run is continued; 0 while a process is at work.",
+        "Least number of updates after the last checkpoint, which are repeated when the run is "
+        "continued; 0 while a process is at work.",
         0,
     )
     physics: str = result_field(
@@ -291,8 +291,8 @@ def _report(clock: Clock, progress: Progress, chain: Chain) -> None:
 
 
 def made_again(updates: int) -> str:
-    """Return the end of a sentence that says how many updates are made again, if there are any."""
-    return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
+    """Return the end of a sentence that says how many updates are repeated, if there are any."""
+    return f"; at least {counted(updates, 'update')} to be repeated" if updates else ""
 
 
 def spent(times: Mapping[str, float]) -> str:

@@ -61,7 +61,7 @@ class Tally:
     sweeps : dict of str to int
         Number of updates done, by the name of the run.
     again : int
-        Number of updates, at least, that are made again because processes were killed.
+        Number of updates, at least, that are repeated because processes were killed.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:

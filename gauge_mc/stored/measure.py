@@ -256,7 +256,7 @@ class MeasurementPlan:
         numbers: Sequence[int],
         path: Path,
     ) -> None:
-        """Measure after some updates; what the run has not stored is made, and not kept either."""
+        """Measure after some updates; configurations that are not stored are made and not kept."""
         run, observable = chain.run, self.observable_for(ensemble)
         if self.again and (backup := measurement_table.put_aside(path, observable)):
             self.console.print(KEPT.format(backup), soft_wrap=True)
@@ -368,7 +368,7 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
     names = [str(x) for x in (target, observable)]
     if names[0] in OBSERVABLES and names[1] not in OBSERVABLES and not Path(names[0]).exists():
         raise UsageError(
-            f"There is no run {names[0]}, but an observable; the run comes first, as in "
+            f"{names[0]} is an observable and not a run; the run comes first, as in "
             f"measure('{shortened(names[1])}', '{names[0]}')."
         )
 
@@ -389,7 +389,7 @@ def _prepared(
 
 
 def ensembles_of(paths: Sequence[Path], output: Path | None = None) -> list[list[Path]]:
-    """Return what belongs together in measurements: each run by itself, and all files."""
+    """Return the paths of each ensemble: every run alone, and all files together."""
     files = [path for path in paths if not path.is_dir()]
     folders = runs_of([path for path in paths if path.is_dir()])
     ensembles = [*([folder] for folder in folders), *([files] if files else [])]

@@ -1,6 +1,4 @@
-"""Making configurations again that a run has not kept, into files.
-
-Configurations that a run has not kept, made again from those that it has.
+"""Configurations that a run has not kept, made again from those that it has.
 
 Random numbers are a function of seed, site and update, so that a chain can be taken up at any
 stored configuration. If the generator has states, it is taken up at its start. Another device or
@@ -419,7 +417,7 @@ class _WantedFiles:
     def of(
         cls, chain: StoredChain, numbers: tuple[int, ...], output: Path | None, format: str | None
     ) -> _WantedFiles:
-        """Check what is wanted."""
+        """Check the request."""
         p, path = chain.parameters, chain.run.path
         chain.refuse_later(numbers)
         if not output and not p.keeps_configs:

@@ -99,7 +99,7 @@ class RemovedConfigurations:
 
 
 def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
-    """Read the rules in the record of a run, none of which may tell of later updates than it has.
+    """Read the rules in the record of a run, none of which may mention later updates than it has.
 
     A run whose number of configurations was lowered may have done more updates than these.
     """
@@ -112,14 +112,14 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
         if min(rule.keep for rule in rules) < 1:
             raise ValueError("it keeps nothing")
         if (last := max(rule.sweep for rule in rules)) > updates + more:
-            raise ValueError(f"it tells of update {last}, and the run ends after {updates}")
+            raise ValueError(f"it mentions update {last}, and the run ends after {updates}")
     except UnreadableError:
         raise
     except (GaugeError, ValueError, TypeError, KeyError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise DamagedError(
             f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
-            "configurations that it tells of count as missing."
+            "configurations that it mentions count as missing."
         ) from error
     return rules
 
@@ -254,12 +254,12 @@ class _FileSelection:
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
 
     def refuse_tempering(self) -> None:
-        """Refuse a run that exchanges couplings with others, of which nothing is made again."""
+        """Refuse a run that exchanges couplings, since it cannot be made again alone."""
         if self.run.read()[0].tempering:
             raise UsageError(
                 f"The run {self.run.path} exchanges couplings with other runs, so that what is "
                 "removed can only be made again by the whole scan: add --unchecked to remove it "
-                "all the same."
+                "anyway."
             )
 
     def check(self, place: Place) -> None:

@@ -257,7 +257,7 @@ def _interruptions() -> int:
 
 
 def _read(path: Path, key: str, most: int, wavefronts: Sequence[Wavefront | None]) -> Plan | None:
-    """Return the remembered plan; None if there is none that is whole and possible."""
+    """Return the remembered plan; None if there is no complete and possible one."""
     try:
         stored = parse_json(kept(path) or b"{}")
         if stored["key"] != key:

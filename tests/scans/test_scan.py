@@ -102,7 +102,9 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
         with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
             Scan.read(folder)
     there.toml.write_text(text.replace("su3", "zu8"))
-    with pytest.raises(GaugeError, match=r"scan\.toml names what is not known here: .*'zu8'"):
+    with pytest.raises(
+        GaugeError, match=r"scan\.toml names something that is unknown here: .*'zu8'"
+    ):
         Scan.read(folder)
 
 

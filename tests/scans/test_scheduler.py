@@ -153,7 +153,7 @@ def test_updates_that_killed_processes_had_done_are_counted(folder):
             member.run.write(member.parameters, [])
             save(member.run.checkpoint, ChainState(0, 0, {}), [])
             lock.record(sweep=sweep)
-    words = "; at least 5 updates to be made again"
+    words = "; at least 5 updates to be repeated"
     shown = display_module.opening(there, Tally(members), [Slot("CPU", Place())])
     assert f"0 of 2 runs complete{words}\n" in shown
     assert scan_status(there).lines()["done"] == f"0% of the work{words}"
