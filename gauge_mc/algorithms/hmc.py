@@ -65,35 +65,6 @@ SIZE = 1e-3
 """Size of the kicks and drifts that are timed, after which links are still thermal."""
 
 
-def trajectory_parts(
-    randoms: Sequence[Random],
-    moves: Sequence[Move],
-    gauge_level: int,
-    groups: Sequence[MolecularDynamics],
-    terms: Sequence[RunMonomial],
-) -> Iterator[UpdatePart]:
-    """Yield the parts of trajectories of one chain or several, whose links are not changed."""
-
-    def draw() -> None:
-        for group in groups:
-            group.begin_momenta()()
-
-    def actions() -> None:
-        for group in groups:
-            group.begin_actions(group.start)()
-
-    for dynamics in groups:
-        dynamics.update_halos()
-    draw()
-    kicks, chains = _kicks(moves, {gauge_level}), len(randoms)
-    force = GaugeSteps(groups)
-    yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
-    yield UpdatePart("momenta", repeated(draw), chains=chains)
-    yield UpdatePart("gauge action", repeated(actions), chains=chains)
-    if terms:
-        yield from _term_parts(groups, randoms, moves, terms)
-
-
 def _term_parts(
     groups: Sequence[MolecularDynamics],
     randoms: Sequence[Random],
@@ -543,7 +514,25 @@ class HybridMonteCarlo(Algorithm):
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves = self.scales.trajectory(self.values[LENGTH.name], steps)
         groups = list(self._dynamics(field, couplings, randoms, self._groups(field)))
-        yield from trajectory_parts(randoms, moves, level, groups, self.terms)
+
+        def draw() -> None:
+            for group in groups:
+                group.begin_momenta()()
+
+        def actions() -> None:
+            for group in groups:
+                group.begin_actions(group.start)()
+
+        for dynamics in groups:
+            dynamics.update_halos()
+        draw()
+        kicks, chains = _kicks(moves, {level}), len(randoms)
+        force = GaugeSteps(groups)
+        yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
+        yield UpdatePart("momenta", repeated(draw), chains=chains)
+        yield UpdatePart("gauge action", repeated(actions), chains=chains)
+        if self.terms:
+            yield from _term_parts(groups, randoms, moves, self.terms)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

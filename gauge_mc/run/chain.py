@@ -385,7 +385,18 @@ class CouplingExchange:
         self._chains, self._field = chains, field
         self._unit = [Coupling(1.0, run.action) for run in runs]
         self._spare = field.replicas[0].repeated(1)
-        self._exchange = ReplicaExchange(runs[0].seed, _replicas(chains))
+        ladder = tuple(run.beta for run in runs)
+        for n, chain in enumerate(chains):
+            if chain.replica is None:
+                chain.replica, chain.ladder = n, ladder
+        replicas = [chain.replica for chain in chains if chain.replica is not None]
+        if any(chain.ladder != ladder for chain in chains) or {*replicas} != {*range(len(ladder))}:
+            stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
+            raise GaugeError(
+                f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
+                f"those at β = {stated}, which are not these runs; continue the whole scan."
+            )
+        self._exchange = ReplicaExchange(runs[0].seed, replicas)
         self.records: Records = ()
 
     def after_update(self) -> None:
@@ -412,19 +423,3 @@ class CouplingExchange:
         for chain, replica in zip(self._chains, self._exchange.replicas, strict=True):
             chain.replica = replica
         self.records = self._exchange.records(exchanges)
-
-
-def _replicas(chains: Sequence[Chain]) -> list[int]:
-    """Return the replica of every chain; those that have just begun are given theirs."""
-    ladder = tuple(chain.parameters.beta for chain in chains)
-    for n, chain in enumerate(chains):
-        if chain.replica is None:
-            chain.replica, chain.ladder = n, ladder
-    replicas = [chain.replica for chain in chains if chain.replica is not None]
-    if any(chain.ladder != ladder for chain in chains) or {*replicas} != {*range(len(ladder))}:
-        stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
-        raise GaugeError(
-            f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
-            f"those at β = {stated}, which are not these runs; continue the whole scan."
-        )
-    return replicas

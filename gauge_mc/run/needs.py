@@ -426,16 +426,12 @@ class DiskGuard:
 
     @classmethod
     def of(
-        cls,
-        runs: Sequence[Run],
-        sizes: tuple[int, int],
-        observables: Observables,
-        pending: int,
-        together: bool,
+        cls, runs: Sequence[Run], p: Parameters, observables: Observables, pending: int
     ) -> DiskGuard:
         """Return the guard for runs of which at most `pending` measurements are not yet written."""
+        config, checkpoint = file_sizes(p)
         rows = pending * sum(row_bytes(o) for o in observables.values())
-        return cls(runs, sizes[0], (len(runs) if together else 1) * sizes[1], rows)
+        return cls(runs, config, (len(runs) if p.tempering else 1) * checkpoint, rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
         """Return why the runs must stop now, in a sentence, or None."""

@@ -26,7 +26,7 @@ from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import FunctionObservable, Measurement, is_due
-from gauge_mc.run.needs import DiskGuard, file_sizes, memory_beside
+from gauge_mc.run.needs import DiskGuard, memory_beside
 from gauge_mc.run.open_run import OpenRun, compile_kernels
 from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.state import StopReason
@@ -357,8 +357,7 @@ class Session:
             self.save()
         observables = self._sampler.observables
         places = [run.directory for run in self._runs]
-        sizes, together = file_sizes(self._parameters), bool(self.batch.tempering)
-        self._guard = DiskGuard.of(places, sizes, observables, PENDING, together)
+        self._guard = DiskGuard.of(places, self._parameters, observables, PENDING)
         if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
             for run in self._runs:
