@@ -128,14 +128,6 @@ def forget_launcher() -> None:
         os.environ.pop(name, None)
 
 
-def _is_cuda_aware(mpi: Any) -> bool:
-    """Return whether the MPI library declares that it accepts addresses in GPU memory."""
-    if any(os.environ.get(name) == "1" for name in CUDA_AWARE):
-        return True
-    query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", None)
-    return bool(query and query())
-
-
 class MpiProcesses(Processes):
     """All processes of an MPI job.
 
@@ -150,7 +142,9 @@ class MpiProcesses(Processes):
         # A separate communicator keeps our messages apart from those of other libraries.
         self._world = mpi.COMM_WORLD.Dup()
         self.rank, self.size = self._world.rank, self._world.size
-        self.device_memory = _is_cuda_aware(mpi)
+        # Whether the MPI library declares that it accepts addresses in GPU memory.
+        query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", lambda: 0)
+        self.device_memory = any(os.environ.get(x) == "1" for x in CUDA_AWARE) or bool(query())
 
     def allgather(self, value: T) -> list[T]:
         """Return the values of all processes; see `Processes.allgather`."""

@@ -417,7 +417,10 @@ def forecast_scan(request: ScanRequest, per_device: int | None = None) -> ScanFo
     costs = _costs(packed, slots[0]) if not refusals else {}
     # Without costs, times and memory are 0.
     batches = [_batch(x, costs.get(_kind(x)), tally) for x in packed]
-    disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
+    disks = {}
+    for member in (x for batch in packed for x in batch):
+        p, sweep = member.parameters, tally.sweeps[member.name]
+        disks[member.name] = DiskNeeds.of(member.run, p, observables_of(p), sweep).bytes
     on_one = sum(slot.device == slots[0].device for slot in slots)
     memory = sum(sorted((batch.device_bytes for batch in batches), reverse=True)[:on_one])
     free = min((cost.free_device_bytes for cost in costs.values()), default=0)
@@ -525,12 +528,6 @@ def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecas
         return BatchForecast(names, 0, 0.0)
     seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
-
-
-def _disk_bytes(member: Member, tally: Tally) -> int:
-    """Return the disk space that a run needs."""
-    p, sweep = member.parameters, tally.sweeps[member.name]
-    return DiskNeeds.of(member.run, p, observables_of(p), sweep).bytes
 
 
 def _point(

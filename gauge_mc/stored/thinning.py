@@ -194,12 +194,15 @@ def thin(
         the configuration that was made again has other links.
     """
     directory = Run(Path(run))
-    directory.read()
+    tempering = directory.read()[0].tempering
     planned = _FileSelection.of(directory, keep)
     if dry_run:
         directory.check_free()
-    if planned.files and not unchecked:
-        planned.refuse_tempering()
+    if planned.files and tempering and not unchecked:
+        raise UsageError(
+            f"The run {directory.path} exchanges couplings with other runs, so that what is "
+            "removed can only be made again by the whole scan: add --unchecked to remove it anyway."
+        )
     if dry_run or not planned.files:
         return planned.result
     with directory.locked():
@@ -252,15 +255,6 @@ class _FileSelection:
         """The report on what is removed."""
         size = sum(path.lstat().st_size for path in self.files.values())
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
-
-    def refuse_tempering(self) -> None:
-        """Refuse a run that exchanges couplings, since it cannot be made again alone."""
-        if self.run.read()[0].tempering:
-            raise UsageError(
-                f"The run {self.run.path} exchanges couplings with other runs, so that what is "
-                "removed can only be made again by the whole scan: add --unchecked to remove it "
-                "anyway."
-            )
 
     def check(self, place: Place) -> None:
         """Make again the configuration that takes the fewest updates, and compare its links."""

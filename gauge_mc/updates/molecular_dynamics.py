@@ -23,7 +23,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageSteps, schedule
 from gauge_mc.updates.integrators import Move, StepTuner, TimeScales
 from gauge_mc.updates.momenta import Draw, Energy, acceptance, begin_momenta, total
-from gauge_mc.updates.monomials import GAUGE, Failures, Force, Monomial
+from gauge_mc.updates.monomials import GAUGE, Failures, Force, Monomial, alike
 from gauge_mc.updates.monomials.gauge import BegunKick, GaugeMonomial, StepsInMemory, begin_actions
 from gauge_mc.updates.sweep import MANY_REPLICAS, in_memory, keys_in_memory
 from gauge_mc.updates.terms import TermLinks
@@ -463,7 +463,9 @@ class MolecularDynamics:
         scheduled, ends = schedule(levels, trajectories)
         steps = [*dict.fromkeys(n for x in scheduled for n in x.steps)]
         memory = self.gauge.in_memory(self.links[START], steps)
-        moves = {step: [*self._moves(step, memory)] for x in scheduled for step in x.moves}
+        moves = {
+            step: [*self._moves(step, memory, self.momenta)] for x in scheduled for step in x.moves
+        }
         stages = [
             TrajectoryStage(
                 y,
@@ -568,48 +570,30 @@ class MolecularDynamics:
         return partial(self.gauge.begin_kick, *arguments)
 
     def _moves(
-        self, steps: ChainSteps, memory: StepsInMemory, algebra: AlgebraField | None = None
+        self, steps: ChainSteps, memory: StepsInMemory, momenta: AlgebraField
     ) -> Iterator[Launch]:
-        """Yield calls that do drifts of some chains, by default with their momenta."""
+        """Yield calls that do drifts of some chains with momenta, or forces in their place."""
         source, target = self.links[steps.source], self.links[steps.target]
-        momenta = algebra or self.momenta
         if steps.kicked:
             address = memory.addresses[steps]
             yield from self.gauge.kick_and_drift(source, target, momenta, steps, address)
             return
         if source is not target:
             yield from self._copies(target, source, [n for n, _ in steps.moves])
-        yield from self._bare_drifts(target, momenta, steps)
+        # Integrators that begin with a drift have drifts without a kick at both ends.
+        for some, size in alike({n: step.drift for n, step in steps.moves}):
+            for slab, algebra in zip(target.slabs, momenta.slabs, strict=True):
+                fields = {"links": slab.buffer.address, "momenta": algebra.buffer.address}
+                arguments = slab.arguments(DRIFT, slab.whole(some=some), **fields, drift=size)
+                yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
     def _copies(self, target: Field, source: Field, numbers: Sequence[int]) -> Iterator[Launch]:
         """Yield calls that copy the links of some chains, one for all neighbours."""
-        for some in _neighbours(numbers):
+        for some, _ in alike(dict.fromkeys(numbers, 0.0)):
             complete = len(some) == self.chains
             pair = target, source
             to, of = pair if complete else (x.part(some.start, len(some)) for x in pair)
             yield partial(to.copy, of)
-
-    def _bare_drifts(
-        self, links: Field, algebra: AlgebraField, steps: ChainSteps
-    ) -> Iterator[Launch]:
-        """Yield calls that do drifts without a kick before, one for all neighbours with one size.
-
-        Integrators that begin with a drift have such at both ends of a trajectory.
-        """
-        for size in dict.fromkeys(step.drift for _, step in steps.moves):
-            for some in _neighbours([n for n, step in steps.moves if step.drift == size]):
-                for slab, momenta in zip(links.slabs, algebra.slabs, strict=True):
-                    fields = {"links": slab.buffer.address, "momenta": momenta.buffer.address}
-                    over = slab.whole(some=some)
-                    arguments = slab.arguments(DRIFT, over, **fields, drift=size)
-                    yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
-
-
-def _neighbours(numbers: Iterable[int]) -> Iterator[range]:
-    """Yield the ranges of consecutive numbers among ascending ones."""
-    for _, group in groupby(enumerate(numbers), lambda x: x[1] - x[0]):
-        consecutive = [n for _, n in group]
-        yield range(consecutive[0], consecutive[-1] + 1)
 
 
 class _TrajectoryMemory:
