@@ -510,25 +510,6 @@ class _Steps:
         )
 
 
-def sweep_of(
-    field: Field,
-    kernel: Kernel,
-    action: Action,
-    choices: Sequence[Choice],
-    values: Sequence[Mapping[str, Any]],
-    key: tuple[object, ...],
-    memory: object = None,
-) -> Sweep:
-    """Return a sweep over a field, prepared by an earlier call with the same key if possible.
-
-    For the other parameters see `Sweep`.
-    """
-    prepared = field.prepared
-    if key not in prepared:
-        prepared[key] = Sweep(field, kernel, action, choices, values, memory)
-    return cast(Sweep, prepared[key])
-
-
 FIRST = 1
 """The version of chains that do not state theirs."""
 
