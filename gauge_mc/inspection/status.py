@@ -13,10 +13,10 @@ from pathlib import Path
 from gauge_mc.progress import duration
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.results import Average, averages_values
 from gauge_mc.run.state import (
     COMPLETE,
     FAILED,

@@ -29,7 +29,6 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
-from gauge_mc.run.averages import AveragesSummary, averages_table, session_table
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
@@ -40,7 +39,7 @@ from gauge_mc.run.measurement import ObservableLike
 from gauge_mc.run.needs import DiskNeeds, disk_shortage, file_sizes
 from gauge_mc.run.open_run import OpenRun, RunRequest
 from gauge_mc.run.parameters import Parameters, run_options
-from gauge_mc.run.results import RunResult
+from gauge_mc.run.results import AveragesSummary, RunResult, averages_table, session_table
 from gauge_mc.run.session import OnUpdate, Session
 from gauge_mc.run.settings import STARTS, Execution, check_starts, start_of_chain
 from gauge_mc.run.state import Clock, Stop, describe, made_again, show_progress

@@ -35,12 +35,12 @@ from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.log import RunLog, command_line, logged_session
 from gauge_mc.run.measurement import CustomObservable, observable_of
 from gauge_mc.run.needs import SAID, MemoryForecast, memory_of, refuse_shortage
+from gauge_mc.run.results import Average
 from gauge_mc.run.state import AT_FIRST, announced_compilation
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners

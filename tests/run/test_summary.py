@@ -11,8 +11,8 @@ from rich.console import Console
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
-from gauge_mc.run.averages import averages_table
 from gauge_mc.run.directory import Run
+from gauge_mc.run.results import averages_table
 from gauge_mc.run.state import announced_compilation
 from tests.analysis.test_timeseries import autoregressive
 from tests.calls import call, make_run
