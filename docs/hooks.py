@@ -67,9 +67,9 @@ from gauge_mc.options import Option
 from gauge_mc.plots.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
-from gauge_mc.run.averages import Average
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.results import Average
 from gauge_mc.run.settings import Execution
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of

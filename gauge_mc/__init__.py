@@ -7,34 +7,38 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.plan import bench
-    from gauge_mc.determinations import determine
-    from gauge_mc.devices import open_device
-    from gauge_mc.domain.device_group import DeviceGroup, open_device_group
-    from gauge_mc.domain.lattice import Lattice
-    from gauge_mc.errors import GaugeError, UsageError
-    from gauge_mc.exports import export
-    from gauge_mc.fields.field import Field
-    from gauge_mc.fields.random_field import Random
-    from gauge_mc.fields.sums import action_density
-    from gauge_mc.fits import fit
-    from gauge_mc.inspection.contents import info
-    from gauge_mc.inspection.status import status
-    from gauge_mc.inspection.verify import verify
-    from gauge_mc.plots.drawing import plot
-    from gauge_mc.quantities.flow.observable import flow
-    from gauge_mc.reports.page import report
-    from gauge_mc.run.chain import Chain
-    from gauge_mc.run.convert import convert
-    from gauge_mc.run.generate import generate, generate_chains
-    from gauge_mc.run.parameters import Parameters
-    from gauge_mc.run.view import open_run
-    from gauge_mc.scans.carry_out import scan
-    from gauge_mc.stored.conversions import convert_all
-    from gauge_mc.stored.measure import measure
-    from gauge_mc.stored.regenerate import regenerate
-    from gauge_mc.stored.thinning import thin
-    from gauge_mc.updates.heatbath import heatbath, overrelax
+    from gauge_mc.benchmarks.plan import bench as bench
+    from gauge_mc.determinations import determine as determine
+    from gauge_mc.devices import open_device as open_device
+    from gauge_mc.domain.device_group import DeviceGroup as DeviceGroup
+    from gauge_mc.domain.device_group import open_device_group as open_device_group
+    from gauge_mc.domain.lattice import Lattice as Lattice
+    from gauge_mc.errors import GaugeError as GaugeError
+    from gauge_mc.errors import UsageError as UsageError
+    from gauge_mc.exports import export as export
+    from gauge_mc.fields.field import Field as Field
+    from gauge_mc.fields.random_field import Random as Random
+    from gauge_mc.fields.sums import action_density as action_density
+    from gauge_mc.fits import fit as fit
+    from gauge_mc.inspection.contents import info as info
+    from gauge_mc.inspection.status import status as status
+    from gauge_mc.inspection.verify import verify as verify
+    from gauge_mc.plots.drawing import plot as plot
+    from gauge_mc.quantities.flow.observable import flow as flow
+    from gauge_mc.reports.page import report as report
+    from gauge_mc.run.chain import Chain as Chain
+    from gauge_mc.run.convert import convert as convert
+    from gauge_mc.run.generate import generate as generate
+    from gauge_mc.run.generate import generate_chains as generate_chains
+    from gauge_mc.run.parameters import Parameters as Parameters
+    from gauge_mc.run.results import open_run as open_run
+    from gauge_mc.scans.carry_out import scan as scan
+    from gauge_mc.stored.conversions import convert_all as convert_all
+    from gauge_mc.stored.measure import measure as measure
+    from gauge_mc.stored.regenerate import regenerate as regenerate
+    from gauge_mc.stored.thinning import thin as thin
+    from gauge_mc.updates.heatbath import heatbath as heatbath
+    from gauge_mc.updates.heatbath import overrelax as overrelax
 
 try:
     __version__ = version("gauge-mc")
@@ -65,7 +69,7 @@ _HOMES = {
     "measure": "stored.measure",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
-    "open_run": "run.view",
+    "open_run": "run.results",
     "overrelax": "updates.heatbath",
     "plot": "plots.drawing",
     "regenerate": "stored.regenerate",
@@ -76,40 +80,7 @@ _HOMES = {
     "verify": "inspection.verify",
 }
 
-__all__ = [
-    "Chain",
-    "DeviceGroup",
-    "Field",
-    "GaugeError",
-    "Lattice",
-    "Parameters",
-    "Random",
-    "UsageError",
-    "action_density",
-    "bench",
-    "convert",
-    "convert_all",
-    "determine",
-    "export",
-    "fit",
-    "flow",
-    "generate",
-    "generate_chains",
-    "heatbath",
-    "info",
-    "measure",
-    "open_device",
-    "open_device_group",
-    "open_run",
-    "overrelax",
-    "plot",
-    "regenerate",
-    "report",
-    "scan",
-    "status",
-    "thin",
-    "verify",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

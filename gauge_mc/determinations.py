@@ -31,12 +31,11 @@ from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import named_values
 from gauge_mc.run.directory import RUNS, Run
-from gauge_mc.run.display import Clock, show_progress
 from gauge_mc.run.generate import generate
+from gauge_mc.run.open_run import RunRequest
 from gauge_mc.run.parameters import NO_FORMAT, OF_SCANS, Parameters
-from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import parse_time
-from gauge_mc.run.state import TIME_LIMIT, Stop, saved_updates
+from gauge_mc.run.state import TIME_LIMIT, Clock, Stop, saved_updates, show_progress
 from gauge_mc.run.thermalisation import AUTO, SKIP
 from gauge_mc.scans.carry_out import scan
 from gauge_mc.scans.scan import Scan

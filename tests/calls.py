@@ -15,7 +15,7 @@ from gauge_mc.analysis.timeseries import MIN_TAUS
 from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.generate import generate_together
-from gauge_mc.run.request import RunRequest
+from gauge_mc.run.open_run import RunRequest
 
 TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 

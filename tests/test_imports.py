@@ -21,7 +21,7 @@ UPWARDS = {
     "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
     "quantities/potential/fit.py": {"reports"},
-    "run/view.py": {"fits", "inspection", "plots", "reports", "stored"},
+    "run/results.py": {"fits", "inspection", "plots", "reports", "stored"},
     # A scan ends with its figure.
     "scans/carry_out.py": {"plots"},
 }

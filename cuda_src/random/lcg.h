@@ -1,6 +1,6 @@
 // The linear congruential generator of Cardoso and Bicudo (arXiv:1010.4834, eqs. 19 and 20), with one
 // state per site. The recurrence is eq. 19, x -> (a x + b) mod m with a = 1664525, b = 1013904223 and
-// m = 2^31 - 1; eq. 20 gives the first states, in gauge_mc/random/generators.py. a and b are those of a quick and
+// m = 2^31 - 1; eq. 20 gives the first states, in gauge_mc/random.py. a and b are those of a quick and
 // dirty generator of Numerical Recipes in C (section 7.1), whose modulus is 2^32. The generator is simple and
 // fast, but its quality is poor.
 #pragma once

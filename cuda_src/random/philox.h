@@ -10,7 +10,7 @@
 // So each link has, in each sweep and sub-stream, 2^12 blocks of 128 bits. The heatbath draws from a sub-stream for
 // each SU(2) subgroup and from one for the directions (update/heatbath.h). Its at most 1000 attempts per
 // subgroup draw at most 1001 times four numbers, which are 2002 blocks in double precision. Sites have numbers
-// below 2^32, because `streams` in gauge_mc/random/generators.py allows no larger lattice.
+// below 2^32, because `streams` in gauge_mc/random.py allows no larger lattice.
 #pragma once
 
 #include "random/stream.h"
@@ -20,7 +20,7 @@ static_assert(KEY_WORDS == 2 * PHILOX_ROUNDS);
 
 // The multipliers are PHILOX_M4x32_0 and PHILOX_M4x32_1 of Random123, the library of the paper's authors, and
 // those of std::philox4x32 in C++26. The keys of round n are words 2 n and 2 n + 1 of `key`. Their increments
-// from round to round, the Weyl constants, are in gauge_mc/random/generators.py.
+// from round to round, the Weyl constants, are in gauge_mc/random.py.
 INLINE void philox4x32(wide (&c)[4], const unsigned (&key)[KEY_WORDS]) {
     UNROLL for (int round = 0; round < PHILOX_ROUNDS; round++) {
         const wide p0 = product32(c[0], 0xD2511F53u), p1 = product32(c[2], 0xCD9E8D57u);

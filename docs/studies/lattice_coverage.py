@@ -80,7 +80,7 @@ def of_loops(shared: list[Any], series: list[Series]) -> Iterator[Found]:
 
 def read_averages(run: Path) -> tuple[Any, Series]:
     """Read the plaquette, the Polyakov loop and Wilson loops."""
-    from gauge_mc.run.view import open_run
+    from gauge_mc.run.results import open_run
 
     tables = open_run(run).tables
     (loops,) = all_loops(read_loops(run / "wilson_loops.csv"))
@@ -163,7 +163,7 @@ def of_transition(shared: list[Any], series: list[Series]) -> Iterator[Found]:
 
 def read_thermal(run: Path) -> tuple[Any, Series]:
     """Read the action and the Polyakov loop."""
-    from gauge_mc.run.view import open_run
+    from gauge_mc.run.results import open_run
 
     chain = read_thermal_chain(run)
     return (open_run(run).parameters.lattice, chain), {"action": chain.action, "loop": chain.loop}

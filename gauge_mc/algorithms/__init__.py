@@ -24,12 +24,14 @@ from gauge_mc.files.table import Value
 from gauge_mc.option_items import Configurable, chosen
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
-from gauge_mc.updates.chain_steps import UpdatePart
+from gauge_mc.updates.chain_steps import UpdatePart, repeated
 from gauge_mc.updates.terms import ACTION_TERMS
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
+from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION, heatbath_sweep, overrelaxation_sweep
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA
 
 Records = Sequence[tuple[Value, ...]]
 """A record for every replica; empty if the algorithm has none."""
@@ -201,7 +203,7 @@ class Algorithm(Configurable, ABC):
         Raises
         ------
         UsageError
-            If it has not.
+            If something is missing.
         """
 
     @property
@@ -230,13 +232,8 @@ class Algorithm(Configurable, ABC):
         if not all(option.name in self.values for option in self.options):
             return
         update = self.prepare(field, [coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
-
-        def repeat(times: int) -> None:
-            for _ in range(times):
-                update()
-
-        repeat(1)  # which allocates what an update needs
-        yield TimedSweep(self.name, repeat)
+        update()  # which allocates what it needs
+        yield TimedSweep(self.name, repeated(update))
 
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
@@ -268,3 +265,102 @@ def algorithm_options() -> tuple[Option, ...]:
 
 USUAL = defaults.ALGORITHM
 """Name of the usual algorithm."""
+
+
+MOST_SWEEPS = 10**6
+"""Largest number of sweeps of a kind in one update, to catch typing errors."""
+
+SWEEPS = Option(
+    "heatbath",
+    int,
+    "Heatbath sweeps per update.",
+    least=1,
+    most=MOST_SWEEPS,
+    usual=defaults.HEATBATH,
+    tag="hb",
+)
+OVERRELAX = Option(
+    "overrelax",
+    int,
+    "Overrelaxation sweeps per update.",
+    least=0,
+    most=MOST_SWEEPS,
+    usual=defaults.OVERRELAX,
+    tag="or",
+)
+
+
+class Heatbath(Algorithm):
+    """An update consists of heatbath sweeps, followed by overrelaxation sweeps."""
+
+    name = "heatbath"
+    summary = "heatbath sweeps, followed by overrelaxation sweeps"
+    options = (SWEEPS, OVERRELAX)
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps in an update."""
+        return sum(self.values.values())
+
+    @property
+    def strict(self) -> bool:
+        """All updates are; see `Algorithm.strict`."""
+        return True
+
+    @property
+    def draws(self) -> int:
+        """Every heatbath sweep takes a step; see `Algorithm.draws`."""
+        heatbaths: int = self.values[SWEEPS.name]
+        return heatbaths
+
+    def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
+        """Yield the kernels of both kinds of sweeps.
+
+        The kernel of overrelaxation is also the one that checks the action.
+        """
+        choices, norms = ensemble.action.choices, ensemble.norms
+        replicas = MANY_REPLICAS if ensemble.several else ONE_REPLICA
+        yield HEATBATH, (*choices, ensemble.random, replicas, norms)
+        yield OVERRELAXATION, (*choices, norms)
+
+    def prepare(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        version: int,
+        tunings: Sequence[Tuning],
+    ) -> Update:
+        """Return the update; see `Algorithm.prepare`."""
+        heat = heatbath_sweep(field, couplings, randoms, version)
+        reflect = overrelaxation_sweep(field, [coupling.action for coupling in couplings], version)
+        heatbaths, overrelax = self.draws, self.values[OVERRELAX.name]
+
+        def update() -> Records:
+            heat(heatbaths, randoms[0].step + 1)
+            reflect(overrelax)
+            for random in randoms:
+                random.step += heatbaths
+            return ()
+
+        return update
+
+    @property
+    def timed_sweeps(self) -> Mapping[str, int]:
+        """Numbers of sweeps of both kinds in an update."""
+        return {HEATBATH.name: self.draws, OVERRELAXATION.name: self.values[OVERRELAX.name]}
+
+    def timed(self, field: Field, coupling: Coupling, random: Random) -> Iterator[TimedSweep]:
+        """Yield a sweep of each kind; see `Algorithm.timed`."""
+        heat = heatbath_sweep(field, [coupling], [random])
+
+        def sweep(times: int) -> None:
+            heat(times, random.step + 1)
+            random.step += times
+
+        yield TimedSweep(HEATBATH.name, sweep, heat.registers, visits_links=True, draws=True)
+        reflect = overrelaxation_sweep(field, [coupling.action])
+        yield TimedSweep(OVERRELAXATION.name, reflect, reflect.registers, visits_links=True)
+
+
+ALGORITHMS.register(Heatbath())

@@ -20,7 +20,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
-from gauge_mc.updates.chain_steps import UpdatePart
+from gauge_mc.updates.chain_steps import UpdatePart, repeated
 from gauge_mc.updates.checks import check_force, check_term
 from gauge_mc.updates.integrators import (
     INTEGRATORS,
@@ -65,35 +65,6 @@ SIZE = 1e-3
 """Size of the kicks and drifts that are timed, after which links are still thermal."""
 
 
-def trajectory_parts(
-    randoms: Sequence[Random],
-    moves: Sequence[Move],
-    gauge_level: int,
-    groups: Sequence[MolecularDynamics],
-    terms: Sequence[RunMonomial],
-) -> Iterator[UpdatePart]:
-    """Yield the parts of trajectories of one chain or several, whose links are not changed."""
-
-    def draw() -> None:
-        for group in groups:
-            group.begin_momenta()()
-
-    def actions() -> None:
-        for group in groups:
-            group.begin_actions(group.start)()
-
-    for dynamics in groups:
-        dynamics.update_halos()
-    draw()
-    kicks, chains = _kicks(moves, {gauge_level}), len(randoms)
-    force = GaugeSteps(groups)
-    yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
-    yield UpdatePart.of("momenta", draw, chains=chains)
-    yield UpdatePart.of("gauge action", actions, chains=chains)
-    if terms:
-        yield from _term_parts(groups, randoms, moves, terms)
-
-
 def _term_parts(
     groups: Sequence[MolecularDynamics],
     randoms: Sequence[Random],
@@ -134,20 +105,17 @@ def _term_parts(
             call()
             count = max(int(group.terms[number].iterations.max()) for group in groups)
             essential = bool(count) or name != "drawn"
-            arguments = f"{term.title} {name}", call, calls, essential, count
-            yield UpdatePart.of(*arguments, chains=len(randoms))
+            arguments = f"{term.title} {name}", repeated(call), calls, essential, count
+            yield UpdatePart(*arguments, chains=len(randoms))
     views = _kicks(moves, {term.level for term in terms}) + 2
-    yield UpdatePart.of("links of quarks", links, views, chains=len(randoms))
+    yield UpdatePart("links of quarks", repeated(links), views, chains=len(randoms))
 
 
 def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
     """Return the number of forces of some of the levels, which share those at one time."""
     times = groupby(moves, lambda move: isinstance(move, Kick))
     return sum(
-        max(
-            (x.forces for x in group if isinstance(x, Kick) and x.level in levels),
-            default=0,
-        )
+        max((x.forces for x in group if isinstance(x, Kick) and x.level in levels), default=0)
         for _, group in times
     )
 
@@ -546,7 +514,25 @@ class HybridMonteCarlo(Algorithm):
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves = self.scales.trajectory(self.values[LENGTH.name], steps)
         groups = list(self._dynamics(field, couplings, randoms, self._groups(field)))
-        yield from trajectory_parts(randoms, moves, level, groups, self.terms)
+
+        def draw() -> None:
+            for group in groups:
+                group.begin_momenta()()
+
+        def actions() -> None:
+            for group in groups:
+                group.begin_actions(group.start)()
+
+        for dynamics in groups:
+            dynamics.update_halos()
+        draw()
+        kicks, chains = _kicks(moves, {level}), len(randoms)
+        force = GaugeSteps(groups)
+        yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
+        yield UpdatePart("momenta", repeated(draw), chains=chains)
+        yield UpdatePart("gauge action", repeated(actions), chains=chains)
+        if self.terms:
+            yield from _term_parts(groups, randoms, moves, self.terms)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

@@ -17,8 +17,8 @@ from gauge_mc.run.parameters import OF_SCANS, known_options
 
 
 @prints(
-    "gauge_mc.run.averages:RunReport",
-    "gauge_mc.run.averages:RunReports",
+    "gauge_mc.run.results:RunReport",
+    "gauge_mc.run.results:RunReports",
     "gauge_mc.scans.forecast:Forecast",
 )
 @with_settings(name for name in known_options() if name not in OF_SCANS)
@@ -83,7 +83,7 @@ def generate(
     stopped = next((result.stopped for result in results if result.stopped), None)
     first = results[0]
     if as_json and first.root:
-        from gauge_mc.run.averages import RunReport, RunReports
+        from gauge_mc.run.results import RunReport, RunReports
 
         report = RunReport.of(first) if number is None else RunReports.of(results)
         print_document("generate", report)

@@ -118,8 +118,20 @@ def measure(
         )
     stated = {name: value for name, value in options.items() if value not in (None, [])}
     place, kind = Place(devices, backend or AUTOMATIC, threads), LinkKind(lattice, group)
-    settings = (precision, place, split, kind, number, at, every_config, skip, again)
-    plan = MeasurementPlan(observable, stated, *settings, Console(quiet=bool(quiet)))
+    plan = MeasurementPlan(
+        observable,
+        stated,
+        precision=precision,
+        place=place,
+        split=split,
+        kind=kind,
+        number=number,
+        at=at,
+        every=every_config,
+        skip=skip,
+        again=again,
+        console=Console(quiet=bool(quiet)),
+    )
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = o.named_or_said(run, json)

@@ -11,9 +11,9 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.console import Console
 from gauge_mc.errors import UsageError
-from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run, chains_of, newest
 from gauge_mc.run.log import LOG
+from gauge_mc.run.results import TAU_EXP, averages_table
 from gauge_mc.scans.scan import Scan, is_scan
 
 

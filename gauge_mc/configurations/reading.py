@@ -19,8 +19,14 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
-from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
+from gauge_mc.configurations.window import (
+    READING,
+    DeviceWindow,
+    Memory,
+    SliceWindow,
+    open_window,
+    read_ahead,
+)
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents

@@ -15,7 +15,7 @@ from gauge_mc.devices.base import streamed
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.mpi import OneProcess, Processes
+from gauge_mc.domain.mpi import Processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.signatures import checks_types
 
@@ -85,7 +85,7 @@ class DeviceGroup:
     """
 
     devices: tuple[Device, ...]
-    processes: Processes = field(default_factory=OneProcess)
+    processes: Processes = field(default_factory=Processes)
     slices: tuple[int, ...] | None = None
     shared: ResultCache = field(default_factory=ResultCache, init=False, repr=False, compare=False)
 
@@ -302,7 +302,7 @@ def open_device_group(
         `choose_devices` and `DeviceChoice.open`),
         or if there are fewer GPUs than processes on this host.
     """
-    processes = processes or OneProcess()
+    processes = processes or Processes()
     choices = choose_devices(devices, backend, threads, all_by_default or processes.size > 1)
     if choices[0].numbered:
         mine = _share_of_this_process(choices, processes, share_gpus)

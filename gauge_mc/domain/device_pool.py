@@ -7,7 +7,7 @@ import platform
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -88,7 +88,15 @@ class DevicePool:
         jobs = [job(device, items[n::count]) for n, device in enumerate(devices)]
         pairs = list(zip(self.threads, jobs, strict=True))
         ahead: deque[Future[Result]] = deque()
-        self.cleanup.callback(_cancel, cancelled, ahead, pairs)
+
+        def cancel() -> None:
+            """End all jobs, finished or not, so that their own threads free their memory."""
+            cancelled.set()
+            for future in ahead:
+                future.cancel()
+            wait([thread.submit(_abandon, job) for thread, job in pairs])
+
+        self.cleanup.callback(cancel)
         for thread, results in itertools.islice(itertools.cycle(pairs), len(items)):
             if len(ahead) == AHEAD * count:
                 yield ahead.popleft().result()
@@ -130,18 +138,6 @@ def _clear_frames(error: BaseException | None) -> None:
     while error:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
-
-
-def _cancel(
-    cancelled: threading.Event,
-    ahead: Iterable[Future[Result]],
-    pairs: Iterable[tuple[Executor, Generator[Result, None, None]]],
-) -> None:
-    """End all jobs, finished or not, so that their memory is freed in their own threads."""
-    cancelled.set()
-    for future in ahead:
-        future.cancel()
-    wait([thread.submit(_abandon, job) for thread, job in pairs])
 
 
 def _abandon(job: Generator[Result, None, None]) -> None:

@@ -27,17 +27,17 @@ class Request(Protocol):
         """Wait until the array of the message can be used again."""
 
 
-class Processes(Protocol):
-    """Processes that execute the same program and share lattices.
+class Processes:
+    """Processes that execute the same program and share lattices, by default only this one.
 
     They are numbered from 0. Process 0 is the root, which reads and writes files.
     """
 
-    rank: int
+    rank: int = 0
     """The number of this process."""
-    size: int
+    size: int = 1
     """The number of processes."""
-    device_memory: bool
+    device_memory: bool = False
     """Whether messages can be sent from and received in GPU memory."""
 
     def allgather(self, value: T) -> list[T]:
@@ -55,61 +55,34 @@ class Processes(Protocol):
         list
             One value per process, in the order of their ranks.
         """
-
-    def broadcast(self, value: T) -> T:
-        """Return the root's value in every process."""
-
-    def send(self, value: Any, to: int) -> None:
-        """Send a value, for which the other process must call `receive`."""
-
-    def receive(self, source: int) -> Any:
-        """Return the next value that process `source` sends."""
-
-    def aborting(self) -> AbstractContextManager[None]:
-        """Return a context manager that ends all processes if one of them fails."""
-
-    def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
-        """Start to send bytes without waiting."""
-
-    def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
-        """Start to receive bytes that are sent with the same tag, without waiting."""
-
-
-class OneProcess:
-    """A single process, which exchanges no messages."""
-
-    rank = 0
-    size = 1
-    device_memory = False
-
-    def allgather(self, value: T) -> list[T]:
-        """Return a list with the value."""
         return [value]
 
     def broadcast(self, value: T) -> T:
-        """Return the value."""
+        """Return the root's value in every process."""
         return value
 
     def aborting(self) -> AbstractContextManager[None]:
-        """Return a context manager that does nothing."""
+        """Return a context manager that ends all processes if one of them fails."""
         return nullcontext()
 
     def send(self, value: Any, to: int) -> None:
-        """Fail, because there is no other process."""
-        raise AssertionError("There is no other process.")
+        """Send a value, for which the other process must call `receive`."""
+        raise AssertionError(ALONE)
 
     def receive(self, source: int) -> Any:
-        """Fail, because there is no other process."""
-        raise AssertionError("There is no other process.")
+        """Return the next value that process `source` sends."""
+        raise AssertionError(ALONE)
 
     def begin_send(self, data: NDArray[np.uint8], to: int, tag: int) -> Request:
-        """Fail, because there is no other process."""
-        raise AssertionError("There is no other process.")
+        """Start to send bytes without waiting."""
+        raise AssertionError(ALONE)
 
     def begin_receive(self, data: NDArray[np.uint8], source: int, tag: int) -> Request:
-        """Fail, because there is no other process."""
-        raise AssertionError("There is no other process.")
+        """Start to receive bytes that are sent with the same tag, without waiting."""
+        raise AssertionError(ALONE)
 
+
+ALONE = "There is no other process."
 
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
 """Environment variables in which MPI launchers give the number of processes."""
@@ -130,12 +103,12 @@ def find_processes() -> Processes:
     if RANK in os.environ:
         sizes.add(os.environ.get("SLURM_STEP_NUM_TASKS", "unknown"))
     if sizes == {"1"}:
-        return OneProcess()
+        return Processes()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise GaugeError(_remedy(error)) from error
-    return MpiProcesses(MPI) if MPI.COMM_WORLD.size > 1 else OneProcess()
+    return MpiProcesses(MPI) if MPI.COMM_WORLD.size > 1 else Processes()
 
 
 def _remedy(error: Exception) -> str:
@@ -155,15 +128,7 @@ def forget_launcher() -> None:
         os.environ.pop(name, None)
 
 
-def _is_cuda_aware(mpi: Any) -> bool:
-    """Return whether the MPI library declares that it accepts addresses in GPU memory."""
-    if any(os.environ.get(name) == "1" for name in CUDA_AWARE):
-        return True
-    query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", None)
-    return bool(query and query())
-
-
-class MpiProcesses:
+class MpiProcesses(Processes):
     """All processes of an MPI job.
 
     Parameters
@@ -176,9 +141,10 @@ class MpiProcesses:
         self._mpi = mpi
         # A separate communicator keeps our messages apart from those of other libraries.
         self._world = mpi.COMM_WORLD.Dup()
-        self.rank: int = self._world.rank
-        self.size: int = self._world.size
-        self.device_memory = _is_cuda_aware(mpi)
+        self.rank, self.size = self._world.rank, self._world.size
+        # Whether the MPI library declares that it accepts addresses in GPU memory.
+        query = getattr(ctypes.CDLL(mpi.__file__), "MPIX_Query_cuda_support", lambda: 0)
+        self.device_memory = any(os.environ.get(x) == "1" for x in CUDA_AWARE) or bool(query())
 
     def allgather(self, value: T) -> list[T]:
         """Return the values of all processes; see `Processes.allgather`."""

@@ -365,20 +365,18 @@ class Slab:
     def variant(self, *choices: Choice) -> Variant:
         """Return the variant of kernels for this slab, given all choices except for the group."""
         if choices not in self._variants:
-            self._variants[choices] = self._variant(choices)
+            layout = self.layout
+            sites = layout.lattice.slice_sites * layout.slices_in_memory
+            largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
+            large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= MOST_PACKETS
+            combined, strict = (*self.group.choices, *choices), self.device.strict
+            variant = Variant(layout.precision, combined, layout.lanes, large, strict)
+            self._variants[choices] = variant
         return self._variants[choices]
 
     @cached_property
     def _variants(self) -> dict[tuple[Choice, ...], Variant]:
         return {}
-
-    def _variant(self, choices: tuple[Choice, ...]) -> Variant:
-        layout = self.layout
-        sites = layout.lattice.slice_sites * layout.slices_in_memory
-        largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
-        large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= MOST_PACKETS
-        combined = (*self.group.choices, *choices)
-        return Variant(layout.precision, combined, layout.lanes, large, self.device.strict)
 
     def kernel(self, kernel: Kernel, *choices: Choice) -> LoadedKernel:
         """Load a kernel for this slab, given the choices other than the group."""

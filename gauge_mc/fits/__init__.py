@@ -35,6 +35,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, missing_run
+from gauge_mc.run.results import RunView, open_run
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
@@ -50,7 +51,6 @@ from gauge_mc.run.thermalisation import (
     sentences_of,
     series_cautions,
 )
-from gauge_mc.run.view import RunView, open_run
 from gauge_mc.scans.scan import is_scan
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.stored import named_or_newest, runs_of

@@ -190,7 +190,7 @@ def _of_run(run: Run) -> RunInfo:
     parameters, sessions = run.read()
     tables = {path.name: read_table(path) for path in run.tables()}
     words = {name: _in_words(run.path / name, table) for name, table in tables.items()}
-    count, removed = len(run.configs()), removed_from(run, parameters.schedule)
+    count, removed = len(run.configs()), removed_from(run, parameters)
     return RunInfo(str(run.path), parameters.values(), sessions, words, count, removed)
 
 

@@ -31,7 +31,7 @@ from gauge_mc.fields.sums import loop_averages
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import LIBRARIES, OptionalPackage
 from gauge_mc.run.generate import generate
-from gauge_mc.run.view import RunView
+from gauge_mc.run.results import RunView
 from gauge_mc.storage.links import trace_sums
 
 UPDATES = 700

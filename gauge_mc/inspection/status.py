@@ -13,12 +13,24 @@ from pathlib import Path
 from gauge_mc.progress import duration
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest
-from gauge_mc.run.display import describe, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
+from gauge_mc.run.results import Average, averages_values
+from gauge_mc.run.state import (
+    COMPLETE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    RunState,
+    describe,
+    energy_text,
+    link_rate,
+    made_again,
+    spent,
+    state_of,
+)
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.batch_systems import last_array
@@ -154,7 +166,7 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     energies = [joule for joule in joules if joule is not None]
     held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
     process, host, since = held
-    files = len(run.configs()), removed_from(run, p.schedule), saved if exists else None, age
+    files = len(run.configs()), removed_from(run, p), saved if exists else None, age
     numbers = (process, host, since, *files, len(energies), len(joules))
     means = averages_values([run], p.recorded, tau_exp) if averages else {}
     starts = compared_starts(run.path) if averages else None

@@ -35,8 +35,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run
-from gauge_mc.run.functions import observable_along
-from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement import Measurement, observable_along
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.state import saved_updates
@@ -349,17 +348,17 @@ def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
     cannot be read, no configuration is known to be due.
     """
     try:
-        removed = RemovedConfigurations.of(run, parameters.schedule)
+        removed = RemovedConfigurations.of(run, parameters)
     except UnreadableError:
         return []
     except GaugeError:
-        removed = RemovedConfigurations(parameters.schedule)
+        removed = RemovedConfigurations(parameters)
     return removed.kept(min(sweep, parameters.updates))
 
 
 def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the record of configurations that were removed on purpose."""
-    removed = parameters and RemovedConfigurations.of(run, parameters.schedule)
+    removed = parameters and RemovedConfigurations.of(run, parameters)
     rules = removed.rules if removed else read_rules(run, LARGE)
     return "; ".join(f"1 of {rule.keep} kept up to update {rule.sweep}" for rule in rules)
 

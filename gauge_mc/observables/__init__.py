@@ -7,9 +7,9 @@ summary, plots, exports and columns in the tables of scans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class Observable(ChoiceParts, TableParts, SummaryParts, CostParts):
         """Return a function that measures fields of the same kind and on the same devices."""
         return lambda field: [self.measure(field)]
 
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
+    def recorder(self, field: Field, runs: Sequence[Self] = ()) -> Recorder:
         """Return a recorder for a field that is measured repeatedly while it changes.
 
         A run begins to measure after an update and fetches the records some updates later, so that
@@ -127,16 +127,14 @@ class Observable(ChoiceParts, TableParts, SummaryParts, CostParts):
         ----------
         field : Field
             The field, with a replica for each run.
-        ensembles : sequence of mapping of str to str
-            Metadata that `for_ensemble` takes, for each replica of the field; empty if unknown.
+        runs : sequence of Observable
+            The observable of each replica, if several runs have it; see `for_ensemble`.
         """
-        runs = [self.for_ensemble(e) for e in ensembles] or [self]
-        distinct: list[Observable] = []
-        for observable in runs:
-            if observable not in distinct:
-                distinct.append(observable)
-        measurers = [x.measurer(field.replicas[0]) for x in distinct]
-        return ImmediateRecorder(field, *(measurers[distinct.index(run)] for run in runs))
+        measurers: list[tuple[Observable, Measurer]] = []
+        for run in runs or [self]:
+            same = (measure for x, measure in measurers if x == run or vars(x) == vars(run))
+            measurers.append((run, next(same, None) or run.measurer(field.replicas[0])))
+        return ImmediateRecorder(field, *(measure for _, measure in measurers))
 
 
 class SummedObservable(Observable):
@@ -172,7 +170,7 @@ class SummedObservable(Observable):
         first, *_ = recorder.fetch()
         return tuple(np.asarray(first)[0, 0].tolist())
 
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
+    def recorder(self, field: Field, runs: Sequence[Self] = ()) -> Recorder:
         """Return a recorder for a field; see `Observable.recorder`."""
         return self._recorder(field, BLOCK)
 

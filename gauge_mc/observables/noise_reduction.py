@@ -285,13 +285,13 @@ class ReducedNoise(Observable):
     def _with(self: Self, noise: NoiseReduction) -> Self:
         return replace(self, noise=noise)  # type: ignore[type-var]
 
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> Recorder:
+    def recorder(self: Self, field: Field, runs: Sequence[Self] = ()) -> Recorder:
         """Return a recorder for the runs of a batch, which share the memory."""
-        if not self.noise or not ensembles:
+        if not self.noise:
             return super().recorder(field)
-        runs = [self.noise.for_ensemble(e) for e in ensembles]
-        measure = self._with(runs[0]).reduced_measurer(field.replicas[0])
-        return ImmediateRecorder(field, *(partial(measure, run.coupling) for run in runs))
+        couplings = [run.noise.coupling for run in runs or [self] if run.noise]
+        measure = self.reduced_measurer(field.replicas[0])
+        return ImmediateRecorder(field, *(partial(measure, coupling) for coupling in couplings))
 
 
 def digest_of(values: NDArray[np.float64]) -> int:

@@ -18,8 +18,8 @@ from gauge_mc.reports.markup import Markup, element, folded, joined, table
 from gauge_mc.reports.page import ReportedRun, Subject
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import SessionRecord
-from gauge_mc.run.display import energy_text
 from gauge_mc.run.log import END, SESSION, LogTail
+from gauge_mc.run.state import energy_text
 
 
 class ParametersSection(Section):

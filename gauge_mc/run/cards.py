@@ -37,8 +37,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.functions import observable_along, options_of_observable
-from gauge_mc.run.measurement import EVERY, MAX_UPDATES
+from gauge_mc.run.measurement import EVERY, MAX_UPDATES, observable_along, options_of_observable
 from gauge_mc.run.parameters import KINDS, UNSTATED, Parameters, known_options, options_of_kind
 from gauge_mc.run.settings import Execution
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from gauge_mc.actions import Coupling, couplings
 from gauge_mc.algorithms import Records, Tuning, Update
-from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import BackgroundWriter
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice
@@ -135,19 +134,14 @@ class Chain:
         chain.random.step = state.step
         chain.replica, chain.ladder = state.replica, tuple(state.ladder)
         if devices.root:
-            arrays = checkpoint.fitting(path, arrays, chain._expected())
+            sites, extent_t = p.lattice.slice_sites, p.lattice.t
+            links = np.dtype(REALS[field.precision]), 4 * sites * field.group.reals
+            states = np.dtype(np.uint32), sites * random.generator.state_words
+            expected = [links] * extent_t + [states] * extent_t
+            arrays = checkpoint.fitting(path, arrays, expected)
         field.restore(arrays)
         chain.random.restore(arrays)
         return chain, state
-
-    def _expected(self) -> Iterator[tuple[np.dtype[Any], int]]:
-        """Yield the types and sizes of the arrays in a checkpoint."""
-        field, extent_t = self.field, self.parameters.lattice.t
-        sites = field.lattice.slice_sites
-        links = (np.dtype(REALS[field.precision]), 4 * sites * field.group.reals)
-        states = (np.dtype(np.uint32), sites * self.random.generator.state_words)
-        yield from [links] * extent_t
-        yield from [states] * extent_t
 
     def __repr__(self) -> str:
         return f"<Chain after {self.sweep} updates of {self.field!r}>"
@@ -391,7 +385,18 @@ class CouplingExchange:
         self._chains, self._field = chains, field
         self._unit = [Coupling(1.0, run.action) for run in runs]
         self._spare = field.replicas[0].repeated(1)
-        self._exchange = ReplicaExchange(runs[0].seed, _replicas(chains))
+        ladder = tuple(run.beta for run in runs)
+        for n, chain in enumerate(chains):
+            if chain.replica is None:
+                chain.replica, chain.ladder = n, ladder
+        replicas = [chain.replica for chain in chains if chain.replica is not None]
+        if any(chain.ladder != ladder for chain in chains) or {*replicas} != {*range(len(ladder))}:
+            stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
+            raise GaugeError(
+                f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
+                f"those at β = {stated}, which are not these runs; continue the whole scan."
+            )
+        self._exchange = ReplicaExchange(runs[0].seed, replicas)
         self.records: Records = ()
 
     def after_update(self) -> None:
@@ -418,19 +423,3 @@ class CouplingExchange:
         for chain, replica in zip(self._chains, self._exchange.replicas, strict=True):
             chain.replica = replica
         self.records = self._exchange.records(exchanges)
-
-
-def _replicas(chains: Sequence[Chain]) -> list[int]:
-    """Return the replica of every chain; those that have just begun are given theirs."""
-    ladder = tuple(chain.parameters.beta for chain in chains)
-    for n, chain in enumerate(chains):
-        if chain.replica is None:
-            chain.replica, chain.ladder = n, ladder
-    replicas = [chain.replica for chain in chains if chain.replica is not None]
-    if any(chain.ladder != ladder for chain in chains) or {*replicas} != {*range(len(ladder))}:
-        stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
-        raise GaugeError(
-            f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
-            f"those at β = {stated}, which are not the runs at hand; continue the whole scan."
-        )
-    return replicas

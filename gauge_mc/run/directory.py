@@ -187,9 +187,8 @@ class Run:
 
         tables = [dataclasses.asdict(item) for item in sessions]
         entries = [{name: x[name] for name in x if x[name] is not None} for x in tables]
-        records = tomli_w.dumps({RECORD: entries})
         with replacing(self.toml) as file:
-            file.write(f"{parameters.to_toml()}\n{records}".encode())
+            file.write(tomli_w.dumps({**parameters.values(), RECORD: entries}).encode())
 
     def shorten(self, parameters: Parameters, sweep: int) -> None:
         """Lower the configurations in run.toml to those of `parameters`, if `sweep` updates do.
@@ -302,8 +301,8 @@ def unusable(path: Path, error: Exception) -> errors.GaugeError:
     reason = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, errors.UnknownNameError):
         return errors.GaugeError(
-            f"{path} names what is not known here: {reason}; install the package that declares it, "
-            "or restore the file from a copy if it is damaged."
+            f"{path} names something that is unknown here: {reason}; install the package that "
+            "declares it, or restore the file from a copy if it is damaged."
         )
     return errors.DamagedError(f"{path} is damaged: {reason}.")
 

@@ -29,23 +29,20 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
-from gauge_mc.run.averages import AveragesSummary, averages_table, session_table
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import restore_common
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.display import Clock, describe, made_again, show_progress
-from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
+from gauge_mc.run.measurement import ObservableLike
 from gauge_mc.run.needs import DiskNeeds, disk_shortage, file_sizes
-from gauge_mc.run.open_run import OpenRun
+from gauge_mc.run.open_run import OpenRun, RunRequest
 from gauge_mc.run.parameters import Parameters, run_options
-from gauge_mc.run.request import RunRequest
+from gauge_mc.run.results import AveragesSummary, RunResult, averages_table, session_table
 from gauge_mc.run.session import OnUpdate, Session
 from gauge_mc.run.settings import STARTS, Execution, check_starts, start_of_chain
-from gauge_mc.run.state import Stop
-from gauge_mc.run.view import RunResult
+from gauge_mc.run.state import Clock, Stop, describe, made_again, show_progress
 from gauge_mc.signatures import checks_types, with_fields
 
 if TYPE_CHECKING:
@@ -197,7 +194,7 @@ def generate_together(
             "leave out --chains."
         )
     with processes.aborting(), Stop(e.time_limit) as stop, ExitStack() as stack:
-        parameters = [request.checked() for request in requests]
+        parameters = [request.parameters() for request in requests]
         lattice = parameters[0].lattice
         if tempering := any(x.tempering for x in parameters):
             folder = requests[0].run.path.parent
@@ -220,15 +217,10 @@ def generate_together(
         pairs = zip(requests, locks, strict=True)
         runs = [OpenRun.of(request, lock, devices) for request, lock in pairs]
         unfinished = [
-            x
-            for x in runs
-            if not (x.resumed and x.measured and x.sweep >= x.parameters.schedule.updates)
+            x for x in runs if not (x.resumed and x.measured and x.sweep >= x.parameters.updates)
         ]
         needs = (
-            DiskNeeds.of(
-                x.directory, file_sizes(x.parameters), x.parameters.schedule, x.observables, x.sweep
-            )
-            for x in unfinished
+            DiskNeeds.of(x.directory, x.parameters, x.observables, x.sweep) for x in unfinished
         )
         if devices.root and (words := disk_shortage(needs)):
             raise GaugeError(words)
@@ -297,8 +289,8 @@ class _Generation:
         threaded = [device for device in self.devices.devices if isinstance(device, ThreadedDevice)]
         facts = {"devices": session.device, "threads": sum(x.threads for x in threaded) or None}
         with (
-            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.schedule.updates) as log,
-            show_progress(p.schedule.updates, clock, self.console) as report,
+            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
+            show_progress(p.updates, clock, self.console) as report,
         ):
             for run_log in logs:
                 run_log.caution(*cautions)
@@ -333,7 +325,7 @@ class _Generation:
     def _announce(self, batch: Sequence[OpenRun], session: SessionRecord) -> list[str]:
         """Say what is carried out; return the cautions: generator, algorithm, and start."""
         first, last, p, state = batch[0], batch[-1], batch[0].parameters, "begins"
-        updates = p.schedule.updates
+        updates = p.updates
         if session.sweep == updates:
             state = f"is complete, {counted(updates, 'update')}"
         elif session.sweep:
@@ -369,7 +361,7 @@ class _Generation:
             RunLog(run.path).caution(*averages.cautions)
         count = counted(sum(len(run.configs()) for run in paths), "configuration")
         if alone and table:
-            configs = count if first.schedule.keeps_configs else "no configurations"
+            configs = count if first.keeps_configs else "no configurations"
             table.add_row("files", f"{paths[0].path} ({configs})")
             self.console.print(Group(averages, table))
         elif alone:

@@ -116,7 +116,7 @@ def _append(path: Path, line: bytes) -> None:
     with open(os.open(path, flags, 0o666), "r+b", buffering=0) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            return  # a link, which may lead to a file of somebody else
+            return  # a link, which may lead to another user's file
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         size = os.fstat(file.fileno()).st_size
@@ -124,7 +124,7 @@ def _append(path: Path, line: bytes) -> None:
         last = os.pread(file.fileno(), size - begin, begin).rpartition(b"\n")[2]
         if last.startswith(b'{"time"'):
             os.ftruncate(file.fileno(), size - len(last))
-        elif last:  # somebody else's line
+        elif last:  # another program's line
             line = b"\n" + line
         file.write(line + b"\n")
 

@@ -41,8 +41,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters, Schedule
-from gauge_mc.run.request import compile_kernels
+from gauge_mc.run.open_run import compile_kernels
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
 
 SPLIT = "let several devices share every configuration with --split"
@@ -234,10 +234,10 @@ class RunCosts:
         """Time of an update, that of what follows it on average, and the error of the former."""
         return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
 
-    def seconds(self, schedule: Schedule, sweep: int) -> float:
+    def seconds(self, p: Parameters, sweep: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""
-        remaining = schedule.updates - sweep
-        sampled = schedule.updates - max(sweep, schedule.thermalize)
+        remaining = p.updates - sweep
+        sampled = p.updates - max(sweep, p.thermalize)
         return remaining * self.update_seconds + sampled * (
             self.measure_seconds + self.write_seconds
         )
@@ -263,9 +263,10 @@ def try_out(
     field = batch.field
     (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
-    metadata = [run.provenance for run in runs]
     for item, observable in observables.items():
-        first, then = (each.recorder(field, metadata) for each in (observable.warm_up, observable))
+        each = [observable.for_ensemble(run.provenance) for run in runs]
+        then = observable.recorder(field, each)
+        first = observable.warm_up.recorder(field, [x.warm_up for x in each])
         warming = partial(measure_repeatedly, first, devices)
         measure = partial(measure_repeatedly, then, devices)
         measuring += _seconds(warming, measure, devices)[0] / item.every
@@ -330,21 +331,14 @@ class DiskNeeds:
     """Number of checkpoints for which there must be room, besides the one that exists."""
 
     @classmethod
-    def of(
-        cls,
-        run: Run,
-        sizes: tuple[int, int],
-        schedule: Schedule,
-        observables: Observables,
-        sweep: int,
-    ) -> DiskNeeds:
-        """Return the needs of a run after some updates; for the sizes see `file_sizes`."""
-        started = max(0, sweep - schedule.thermalize)
-        configs = schedule.configs - started // schedule.separation if schedule.keeps_configs else 0
-        sampled = schedule.updates - schedule.thermalize - started
+    def of(cls, run: Run, p: Parameters, observables: Observables, sweep: int) -> DiskNeeds:
+        """Return the needs of a run after some updates."""
+        started = max(0, sweep - p.thermalize)
+        configs = p.configs - started // p.separation if p.keeps_configs else 0
+        sampled = p.updates - p.thermalize - started
         rows = sum(sampled // item.every * row_bytes(o) for item, o in observables.items())
         checkpoints = 1 if run.checkpoint.exists() else 2
-        return cls(run, configs, *sizes, rows, checkpoints)
+        return cls(run, configs, *file_sizes(p), rows, checkpoints)
 
     @property
     def bytes(self) -> int:
@@ -374,9 +368,9 @@ def file_sizes(p: Parameters) -> tuple[int, int]:
     """Return the size of a configuration file, 0 if none is kept, and of a checkpoint in bytes."""
     links = p.lattice.links * GROUPS[p.group].reals * REAL_BYTES[p.precision]
     states = p.lattice.sites * GENERATORS[p.rng].state_words * WORD_BYTES
-    kept = p.schedule.keeps_configs
-    config = stored_by(p.format, p.lattice, p.group, p.precision).nbytes if kept else 0
-    return config, links + states
+    if not p.keeps_configs:
+        return 0, links + states
+    return stored_by(p.format, p.lattice, p.group, p.precision).nbytes, links + states
 
 
 def free_disk(path: Path) -> int:
@@ -432,16 +426,12 @@ class DiskGuard:
 
     @classmethod
     def of(
-        cls,
-        runs: Sequence[Run],
-        sizes: tuple[int, int],
-        observables: Observables,
-        pending: int,
-        together: bool,
+        cls, runs: Sequence[Run], p: Parameters, observables: Observables, pending: int
     ) -> DiskGuard:
         """Return the guard for runs of which at most `pending` measurements are not yet written."""
+        config, checkpoint = file_sizes(p)
         rows = pending * sum(row_bytes(o) for o in observables.values())
-        return cls(runs, sizes[0], (len(runs) if together else 1) * sizes[1], rows)
+        return cls(runs, config, (len(runs) if p.tempering else 1) * checkpoint, rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
         """Return why the runs must stop now, in a sentence, or None."""

@@ -98,9 +98,22 @@ def meaning_of_beta() -> str:
     return f"Coupling, which is {'; '.join([usual, *rest])}."
 
 
+@documented
 @dataclass(frozen=True)
-class Physics:
-    """Distribution from which configurations are drawn, and the chain that draws them."""
+class Parameters:
+    """All parameters that determine the numbers of a run.
+
+    Updates are counted from the start, thermalisation included.
+
+    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
+    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
+    The number of configurations determines the length of a run even if none are written.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
 
     lattice: Lattice = setting(
         Lattice.parse(defaults.LATTICE),
@@ -118,11 +131,7 @@ class Physics:
         default=", ".join(f"{group.beta} for {name}" for name, group in GROUPS.items()),
     )
     action: Action = setting(
-        ACTIONS[defaults.ACTION],
-        PHYSICS,
-        "Gauge action.",
-        default=defaults.ACTION,
-        choices=ACTIONS,
+        ACTIONS[defaults.ACTION], PHYSICS, "Gauge action.", default=defaults.ACTION, choices=ACTIONS
     )
     precision: str = setting(
         USUAL_PRECISION,
@@ -182,12 +191,6 @@ class Physics:
         **INTERVAL,
         tag="every",
     )
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Numbers of the updates after which a run measures and writes."""
-
     thermalize: int = setting(
         defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
@@ -216,55 +219,6 @@ class Schedule:
         choices=(*writable_formats(), NO_FORMAT),
     )
 
-    @property
-    def updates(self) -> int:
-        """Number of updates in the whole run, thermalisation included."""
-        return self.thermalize + self.configs * self.separation
-
-    @property
-    def keeps_configs(self) -> bool:
-        """Whether the run writes configuration files."""
-        return self.format != NO_FORMAT
-
-    def keeps(self, sweep: int) -> bool:
-        """Return whether a configuration is written after a number of updates."""
-        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
-
-    def check_observables(self, custom: Container[str] = ()) -> None:
-        """Check that every observable is registered or in the given collection.
-
-        Parameters
-        ----------
-        custom : container of str
-            Names of user-defined observables.
-
-        Raises
-        ------
-        UsageError
-            If an observable is unknown.
-        """
-        for item in self.measure:
-            if item.observable not in custom:
-                OBSERVABLES.check(item.observable, "measure")
-
-
-@documented
-@dataclass(frozen=True)
-class Parameters(Schedule, Physics):
-    """All parameters that determine the numbers of a run.
-
-    Updates are counted from the start, thermalisation included.
-
-    `lattice`, `action`, `algorithm` and `measure` can also be given as text, such as
-    ``24x24x24x32``, ``rectangle:c1=-0.1``, ``heatbath:overrelax=2`` and ``plaquette,polyakov:10``.
-    The number of configurations determines the length of a run even if none are written.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
-
     if TYPE_CHECKING:  # what fields have in Python differs from what they are given
 
         def __init__(self, **values: Unpack[ParameterKeywords]) -> None: ...
@@ -277,7 +231,10 @@ class Parameters(Schedule, Physics):
             object.__setattr__(self, name, value)
         added = AddedMeasurements() if usual else self.measure
         if isinstance(added, AddedMeasurements):
-            measure = added.beside(usual_measurements(self.action, self.strict))
+            # The value of the action needs the averages of its loops.
+            loops = filter(None, map(observable_of_loops, self.action.loops))
+            needed = [loop for loop in loops if not self.strict or OBSERVABLES[loop].strict]
+            measure = added.beside(map(Measurement, (*defaults.MEASURE, *needed)))
             object.__setattr__(self, "measure", measure)
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
@@ -321,6 +278,37 @@ class Parameters(Schedule, Physics):
                 close = nearest(self.format, (*writable_formats(), NO_FORMAT))
                 raise UnknownNameError(f"format: There is no format '{self.format}'{close}")
             check_writable(self.format, self.group, self.precision)
+
+    @property
+    def updates(self) -> int:
+        """Number of updates in the whole run, thermalisation included."""
+        return self.thermalize + self.configs * self.separation
+
+    @property
+    def keeps_configs(self) -> bool:
+        """Whether the run writes configuration files."""
+        return self.format != NO_FORMAT
+
+    def keeps(self, sweep: int) -> bool:
+        """Return whether a configuration is written after a number of updates."""
+        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
+
+    def check_observables(self, custom: Container[str] = ()) -> None:
+        """Check that every observable is registered or in the given collection.
+
+        Parameters
+        ----------
+        custom : container of str
+            Names of user-defined observables.
+
+        Raises
+        ------
+        UsageError
+            If an observable is unknown.
+        """
+        for item in self.measure:
+            if item.observable not in custom:
+                OBSERVABLES.check(item.observable, "measure")
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
@@ -449,11 +437,6 @@ class Parameters(Schedule, Physics):
         return Coupling(self.beta, self.action)
 
     @cached_property
-    def schedule(self) -> Schedule:
-        """The part of the parameters that says what is done after which update."""
-        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
-
-    @cached_property
     def provenance(self) -> Mapping[str, str]:
         """The metadata that identify the chain, for the headers of the files it produces.
 
@@ -468,7 +451,8 @@ class Parameters(Schedule, Physics):
         changed = {x.name for x in self.algorithm.changed}
         usual |= {name for name in self.algorithm.later if name not in changed}
         usual |= {self.algorithm.kind} if self.algorithm.name == defaults.ALGORITHM else set()
-        omitted = {*usual, *vars(self.schedule)}
+        options = options_of(type(self)).items()
+        omitted = usual | {name for name, option in options if option.panel != PHYSICS}
         return {name: str(value) for name, value in values.items() if name not in omitted}
 
     @property
@@ -523,13 +507,6 @@ Registry.checked = False
 UNNAMED = ("lattice", "group", "beta", "chain_version")
 """Parameters of the Markov chain that names of directories contain always or never; the others are
 contained if they differ from their defaults."""
-
-
-def usual_measurements(action: Action, strict: bool) -> Iterator[Measurement]:
-    """Yield the default measurements, with those that the value of the action needs."""
-    loops = [name for shape in action.loops if (name := observable_of_loops(shape))]
-    needed = [name for name in loops if not strict or OBSERVABLES[name].strict]
-    return map(Measurement, (*defaults.MEASURE, *needed))
 
 
 def differences(

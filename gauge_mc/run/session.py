@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 
 from gauge_mc import algorithms
-from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
+from gauge_mc.configurations.writing import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.errors import ChainError, GaugeError, UsageError
@@ -24,13 +24,11 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import Observable, Record, Records, check_records
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.checkpoint import ChainState, replaced_together
-from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.log import CHECKPOINT, RunLog
-from gauge_mc.run.measurement import Measurement, is_due
-from gauge_mc.run.needs import DiskGuard, file_sizes, memory_beside
-from gauge_mc.run.open_run import OpenRun, RunTables
-from gauge_mc.run.parameters import TEMPERING
-from gauge_mc.run.request import compile_kernels
+from gauge_mc.run.measurement import FunctionObservable, Measurement, is_due
+from gauge_mc.run.needs import DiskGuard, memory_beside
+from gauge_mc.run.open_run import OpenRun, compile_kernels
+from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.state import StopReason
 from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
 
@@ -119,7 +117,7 @@ class UpdateRecords(Observable):
             )
         return observables
 
-    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> UpdateRecords:
+    def recorder(self, field: Field, runs: Sequence[Observable] = ()) -> UpdateRecords:
         """Return the recorder of the batch, which needs no field."""
         return self
 
@@ -152,10 +150,8 @@ class Sampler:
 
     Parameters
     ----------
-    chosen : mapping of Measurement to Observable
-        The observables, which all runs have.
-    tables : sequence of RunTables
-        The tables of every run.
+    runs : sequence of OpenRun
+        The runs, which have the same measurements.
     batch : Batch
         Their chains, which are updated together.
     devices : DeviceGroup
@@ -170,30 +166,28 @@ class Sampler:
     """
 
     def __init__(
-        self,
-        chosen: dict[Measurement, Observable],
-        tables: Sequence[RunTables],
-        batch: Batch,
-        devices: DeviceGroup,
-        times: Times,
+        self, runs: Sequence[OpenRun], batch: Batch, devices: DeviceGroup, times: Times
     ) -> None:
-        self._tables, self._batch, self._devices, self._times = tables, batch, devices, times
-        self.observables = chosen | UpdateRecords.of(batch)
+        self._tables = [run.tables for run in runs]
+        self._batch, self._devices, self._times = batch, devices, times
+        self.observables = runs[0].observables | UpdateRecords.of(batch)
         self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
         self._fetched: deque[Callable[[], None]] = deque()
-        metadata = [chain.parameters.provenance for chain in batch.chains]
-        for observable in self.observables.values():
+        for observable in (x for run in runs for x in run.observables.values()):
             if isinstance(observable, FunctionObservable):
-                observable.for_ensemble(metadata[0], batch.field)
+                observable.for_ensemble({}, batch.field)
         memory_beside(self.observables.values(), batch.field.replicas[0])
         self._recorders = {
-            item: observable.recorder(batch.field, metadata)
+            item: observable.recorder(
+                batch.field, [x.observables.get(item, observable) for x in runs]
+            )
             for item, observable in self.observables.items()
         }
-        for item, observable in chosen.items():
+        for item, observable in runs[0].observables.items():
             warm_up, recorder = observable.warm_up, self._recorders[item]
             if warm_up is not observable:
-                recorder = warm_up.recorder(batch.field, metadata)
+                each = [run.observables[item].warm_up for run in runs]
+                recorder = warm_up.recorder(batch.field, each)
             with devices.measuring():
                 recorder.begin()
             for records in recorder.fetch():
@@ -315,13 +309,17 @@ class Session:
         energy: EnergyMeter | None = None,
     ) -> None:
         self._runs, self._devices, self._stop, self._report = runs, devices, stop, report
-        self._schedule = runs[0].parameters.schedule  # that of the others is the same
         self._on_update, self._checkpoint_every, self._energy = on_update, checkpoint_every, energy
         self.times, self._writer = Times(), BackgroundWriter()
         self._full_disk: str | None = None
         self._stopped_by_user = False
         self._update_time = self._last_write = self._save_time = self._last_save = 0.0
         self._recorded_at = self._looked_at = self._live_from = -math.inf
+
+    @property
+    def _parameters(self) -> Parameters:
+        """Parameters of the first run; those of the others say the same of lengths and files."""
+        return self._runs[0].parameters
 
     def carry_out(self) -> str | None:
         """Carry out what remains of the runs; return the reason if the session stops before."""
@@ -345,13 +343,11 @@ class Session:
         for run, chain in zip(self._runs, self.batch.chains, strict=True):
             run.chain = chain
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
-        tables = [run.tables for run in self._runs]
-        common = self._runs[0].observables, tables, self.batch, self._devices, self.times
-        self._sampler = Sampler(*common)
+        self._sampler = Sampler(self._runs, self.batch, self._devices, self.times)
         # The kernels that write configurations, and those of the progress display, are loaded here.
         # Their compilation is not to enter the rates of the session either.
-        if self._schedule.keeps_configs:
-            prepare_writing(self.batch.field.replicas[0], self._schedule.format)
+        if self._parameters.keeps_configs:
+            prepare_writing(self.batch.field.replicas[0], self._parameters.format)
         self.batch.chains[0].live()
         self._began = self._saved_at = self._regular_at = time.monotonic()
         self._saved = (self.batch.sweep, self._measured) if self._resuming else None
@@ -361,8 +357,7 @@ class Session:
             self.save()
         observables = self._sampler.observables
         places = [run.directory for run in self._runs]
-        sizes, together = file_sizes(self._runs[0].parameters), bool(self.batch.tempering)
-        self._guard = DiskGuard.of(places, sizes, observables, PENDING, together)
+        self._guard = DiskGuard.of(places, self._parameters, observables, PENDING)
         if self._devices.root:
             sweep = self.batch.sweep if self._measured else self.batch.sweep - 1
             for run in self._runs:
@@ -371,7 +366,7 @@ class Session:
 
     def _update(self) -> str | None:
         """Update, measure and write until the run is complete or there is a reason to stop."""
-        batch, updates = self.batch, self._schedule.updates
+        batch, updates = self.batch, self._parameters.updates
         processes = self._devices.processes
         if not self._measured:
             self._sample()
@@ -395,28 +390,22 @@ class Session:
         now, least = time.monotonic(), self._last_save / SAVE_SHARE
         interval = max(self._regular_at - self._began, FIRST_SAVE, least)
         regular = now - self._regular_at >= min(interval, self._checkpoint_every)
-        beside = now - self._saved_at >= least and self._schedule.keeps(self.batch.sweep)
+        beside = now - self._saved_at >= least and self._parameters.keeps(self.batch.sweep)
         return regular, regular or beside
 
     def _reason(self) -> str | None:
         """Return the reason why this process should stop now, or None."""
-        if self._devices.root and self._disk_is_full():
+        due, now = self._parameters.keeps(self.batch.sweep + 1), time.monotonic()
+        # Asking may take long on a network file system, so that it is not done after every update.
+        if self._devices.root and (due or now - self._looked_at >= RECORD_SECONDS):
+            self._looked_at = now
+            self._full_disk = self._guard.shortage(self._writer.unwritten, due)
+        if self._full_disk:
             return FULL_DISK
         # An upper estimate of the time in seconds for one more update and a checkpoint.
         writing = IN_FLIGHT * self._writer.seconds + self._save_time
         seconds = SAFETY * (self._update_time + writing) + MARGIN
         return "on_update" if self._stopped_by_user else self._stop(seconds)
-
-    def _disk_is_full(self) -> bool:
-        """Return whether there is too little space for what is written next.
-
-        Asking may take long on a network file system, so that it is not done after every update.
-        """
-        due, now = self._schedule.keeps(self.batch.sweep + 1), time.monotonic()
-        if due or now - self._looked_at >= RECORD_SECONDS:
-            self._looked_at = now
-            self._full_disk = self._guard.shortage(self._writer.unwritten, due)
-        return self._full_disk is not None
 
     def _set_up_chains(self) -> None:
         """Resume the chains, or begin them."""
@@ -476,7 +465,7 @@ class Session:
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, sweep, began = self._schedule, self.batch.sweep, time.monotonic()
+        p, sweep, began = self._parameters, self.batch.sweep, time.monotonic()
         with self._saving_on_failure():
             self._sampler.begin(sweep - p.thermalize)
         self.times.measure += time.monotonic() - began

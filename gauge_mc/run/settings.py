@@ -219,18 +219,6 @@ def _lattice(value: object) -> Lattice:
     return Lattice.parse(value if isinstance(value, list | tuple) else _word(value))
 
 
-def _action(value: object) -> Action:
-    return value if isinstance(value, Action) else actions.parse(_word(value))
-
-
-def _algorithm(value: object) -> Algorithm:
-    return value if isinstance(value, Algorithm) else algorithms.parse(_word(value))
-
-
-def _measurements(value: object) -> Any:
-    return measurements(_word(value) if isinstance(value, str | Path) else value)
-
-
 READERS: Mapping[str, Callable[[object], object]] = {
     "int": _whole,
     "float": _real,
@@ -240,9 +228,9 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "duration": parse_duration,
     "start": _start,
     "Lattice": _lattice,
-    "Action": _action,
-    "Algorithm": _algorithm,
-    "tuple[Measurement, ...]": _measurements,
+    "Action": lambda x: x if isinstance(x, Action) else actions.parse(_word(x)),
+    "Algorithm": lambda x: x if isinstance(x, Algorithm) else algorithms.parse(_word(x)),
+    "tuple[Measurement, ...]": lambda x: measurements(_word(x) if isinstance(x, str | Path) else x),
 }
 """How values are read, by the type of a field or by name."""
 

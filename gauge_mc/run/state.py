@@ -1,6 +1,7 @@
-"""The state of a run at a moment: progress, speed, time and energy.
+"""The state of a run at a moment, reasons to stop it, and the display of its progress.
 
-All that shows or reports a run contains these fields: status, live views, summaries, scans.
+All that shows or reports a run contains the same fields: status, live views, summaries, scans. The
+progress is live on a terminal and in a notebook, and consists of plain lines elsewhere.
 """
 
 from __future__ import annotations
@@ -9,14 +10,23 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
 from types import FrameType
 from typing import Any
 
-from gauge_mc import interruption
+from gauge_mc import defaults, interruption
+from gauge_mc.console import Console
+from gauge_mc.devices.cache import watching
 from gauge_mc.errors import GaugeError
+from gauge_mc.progress import Progress, duration
+from gauge_mc.quoting import counted
+from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -112,8 +122,8 @@ class RunState:
         "Energy that the devices used, in joules; None if it is unknown.", None
     )
     updates_again: int = result_field(
-        "Number of updates, at least, that are later than the last checkpoint and made again when "
-        "the run is continued; 0 while a process is at work.",
+        "Least number of updates after the last checkpoint, which are repeated when the run is "
+        "continued; 0 while a process is at work.",
         0,
     )
     physics: str = result_field(
@@ -128,14 +138,17 @@ class RunState:
     @property
     def phase(self) -> str:
         """``thermalising`` or ``generating``; empty if the run has not begun."""
-        if not self.sweeps:
-            return ""
-        return "generating" if self.sweep > self.thermalize else "thermalising"
+        return phase_of(self.sweep, self.thermalize) if self.sweeps else ""
 
     @property
     def ns_per_link(self) -> float | None:
         """Time of the update of a link in ns, with measurements and files; None if unknown."""
         return 1e9 / self.links_per_s if self.links_per_s else None
+
+
+def phase_of(sweep: int, thermalize: int) -> str:
+    """Return what a run does after a number of updates: ``thermalising`` or ``generating``."""
+    return "generating" if sweep > thermalize else "thermalising"
 
 
 def saved_progress(run: Run) -> tuple[int, bool]:
@@ -181,3 +194,123 @@ def state_of(
         joules=holder.joules,
         physics=holder.physics,
     )
+
+
+AT_FIRST = "compiling or loading kernels ..."
+"""Text that live displays show before the first update."""
+
+Report = Callable[[Chain], None]
+"""Function that is called after every update to show the progress of the chain."""
+
+
+class Clock:
+    """Clock of a session.
+
+    Rates exclude the first update of the session, during which kernels may be compiled.
+
+    Parameters
+    ----------
+    sweep : int
+        Number of updates done at the beginning.
+    chains : int
+        Number of chains that are updated together.
+    """
+
+    def __init__(self, sweep: int, chains: int = 1) -> None:
+        self.began = time.monotonic()
+        self.chains = chains
+        self._sweep = sweep + 1
+        self._since = math.inf
+
+    def tick(self) -> None:
+        """Note that an update is done."""
+        self._since = min(self._since, time.monotonic())
+
+    def updates_per_second(self, sweep: int) -> float:
+        """Return the mean rate of this session up to `sweep`; 0 if it is not known yet."""
+        elapsed = time.monotonic() - self._since
+        return (sweep - self._sweep) / elapsed if sweep > self._sweep and elapsed > 0 else 0.0
+
+
+def describe(parameters: Parameters) -> str:
+    """Return a short description of the chain, such as ``su2, beta = 2.5, 16x16x16x16, …``."""
+    p = parameters
+    words = [p.group, f"beta = {p.beta:g} ({p.action.beta_is})"]
+    words += [p.action.said] if p.action.tags(defaults.ACTION) else []
+    words += [str(p.lattice), *p.algorithm.labels, f"{p.precision} precision"]
+    return ", ".join([*words, GENERATORS[p.rng].at(p.luxury)])
+
+
+@contextmanager
+def show_progress(updates: int, clock: Clock, console: Console) -> Iterator[Report]:
+    """Show the progress of a run of a number of updates."""
+    progress = Progress(console, updates, "updates", AT_FIRST)
+    with announced_compilation(console), progress:
+        yield partial(_report, clock, progress)
+
+
+@contextmanager
+def announced_compilation(console: Console) -> Iterator[None]:
+    """Say in a log file when the first kernel is compiled in a context.
+
+    Otherwise it would stay silent for as long as a minute. Terminals and notebooks have live
+    displays.
+    """
+    event = Event()
+
+    def say(kernel: str) -> None:
+        if not event.is_set():
+            event.set()
+            console.print("compiling kernels, which are kept for later commands ...")
+
+    if console.is_terminal or console.is_jupyter or console.quiet:
+        yield
+        return
+    with watching(say):
+        yield
+
+
+def _report(clock: Clock, progress: Progress, chain: Chain) -> None:
+    """Show the chain if it is due. All processes measure, because each has a part of the field."""
+    clock.tick()
+    due = progress.due(chain.sweep)
+    if not chain.field.devices.processes.broadcast(due):
+        return
+    facts = [chain.live()]
+    if due:
+        p, sweep = chain.parameters, chain.sweep
+        rate = clock.updates_per_second(sweep)
+        remaining = duration((p.updates - sweep) / rate if rate else None)
+        pace = f"{link_rate(rate * clock.chains * p.links_per_update)}  ETA {remaining:>7}"
+        if p.keeps_configs:
+            written = max(0, sweep - p.thermalize) // p.separation
+            facts.append(f"configurations {written}/{p.configs}")
+        phase, words = phase_of(sweep, p.thermalize), "  ".join(filter(None, facts))
+        line = f"update {sweep}/{p.updates} ({phase})  {pace}  {words}"
+        progress.show(sweep, line, phase, pace, words)
+
+
+def made_again(updates: int) -> str:
+    """Return the end of a sentence that says how many updates are repeated, if there are any."""
+    return f"; at least {counted(updates, 'update')} to be repeated" if updates else ""
+
+
+def spent(times: Mapping[str, float]) -> str:
+    """Return what time was spent on, such as ``update 6.0 s, measure 1.7 s``."""
+    return ", ".join(f"{name} {duration(seconds)}" for name, seconds in times.items())
+
+
+def energy_text(joules: float) -> str:
+    """Return an energy with three digits and a unit, and in watt-hours: ``72 kJ (20 Wh)``."""
+    for unit, name, hours in ((1e6, "MJ", "kWh"), (1e3, "kJ", "Wh")):
+        if joules >= unit:
+            return f"{joules / unit:.3g} {name} ({joules / unit / 3.6:.3g} {hours})"
+    return f"{joules:.3g} J"
+
+
+def link_rate(rate: float) -> str:
+    """Return a rate of link updates with three digits and a unit, such as ``1.23 Glink/s``."""
+    for prefix, unit in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= unit:
+            return f"{rate / unit:.3g} {prefix}link/s"
+    return f"{rate:.3g} link/s"

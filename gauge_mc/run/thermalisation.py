@@ -192,17 +192,13 @@ def thermalisation_of(
 
 def found_in(folder: Path) -> list[Thermalisation]:
     """Return where the thermalised part begins of a run, or of every run in a folder of runs."""
-    return [found_thermalisation(folder)] if _has_tables(folder) else found_below(folder)
+    tables = any(folder.glob("*.csv"))
+    return [found_thermalisation(folder)] if tables else found_below(folder)
 
 
 def found_below(folder: Path) -> list[Thermalisation]:
     """Return where the thermalised part begins of every run in a folder of runs."""
-    runs = sorted(path for path in folder.iterdir() if path.is_dir() and _has_tables(path))
-    return [found_thermalisation(run) for run in runs]
-
-
-def _has_tables(folder: Path) -> bool:
-    return any(folder.glob("*.csv"))
+    return [found_thermalisation(run) for run in sorted({x.parent for x in folder.glob("*/*.csv")})]
 
 
 def last_skipped(run: Path, skip: Skip) -> int:

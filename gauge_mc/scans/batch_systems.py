@@ -136,7 +136,7 @@ class BatchSystem:
     def options(
         self, given: Mapping[str, str | None], values: Mapping[str, object], single: bool
     ) -> dict[str, str | None]:
-        """Return the options of a script: those of the user, and others besides."""
+        """Return the options of a script: those of the user, and the usual ones."""
         words = f"{self.usual}{self.single if single else ''}".split("; ")
         for names, amount in self.needs.items():
             unknown = "{memory}" in amount and not values["memory"]
@@ -404,7 +404,7 @@ class ArrayPlan:
         if not job:
             raise GaugeError(
                 f"{system.program} has answered '{shortened(_last_line(answer))}' instead of the "
-                f"ID of the jobs; look in the queue whether {system.title} has them."
+                f"ID of the jobs; check in the queue whether {system.title} has them."
             )
         submitted = json.dumps({"system": system.name, "job": job})
         write_file(self.folder / RECORD, f"{submitted}\n")

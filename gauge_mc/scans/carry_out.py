@@ -278,16 +278,31 @@ def carry_out(request: ScanRequest, per_device: int | None = None) -> ScanResult
     with Stop(e.time_limit) as stop:
         request.check_runs()
         slots, busy_sites = places(e, per_device, len(ladders(request.scan().members())))
-        advice = e.place.hint()
         with request.locked() as scan:
-            averages = ScanAverages(scan, request.skip)
-            result = _work(averages, slots, busy_sites, e, stop, advice)
-            for name, sentence in result.failures.items():
+            averages, console = ScanAverages(scan, request.skip), Console(quiet=e.quiet)
+            tally = Tally(scan.members())
+            console.print(opening(scan, tally, slots, e.place.hint()), soft_wrap=True)
+            remaining, total = unfinished(tally.members, tally.done), len(tally.members)
+            scan.record_failures({})
+            log = RunLog(scan.path)
+            facts = {"devices": places_in_words(slots), "runs": len(remaining)}
+            with logged_session([log] if remaining else [], **facts) as ended:
+                with Pool(slots) as pool, show_progress(tally, slots, console) as display:
+                    scheduler = Scheduler(pool, CHILD, display, averages, e)
+                    reason = scheduler.carry_out(pack(remaining, busy_sites, len(slots)), stop)
+                _finish(averages, console)
+                if remaining:
+                    log.caution(*averages.cautions)
+                complete = sum(map(tally.done, tally.members))
+                end = COMPLETE if complete == total else reason or INCOMPLETE
+                ended |= {"ended": end, "complete": complete}
+            failures = scheduler.failures | averages.failures
+            for name, sentence in failures.items():
                 raise GaugeError(
-                    f"{len(result.failures)} of {result.runs} runs failed, and repeating the "
-                    f"command tries them again; {name}: {sentence}"
+                    f"{len(failures)} of {total} runs failed, and repeating the command tries "
+                    f"them again; {name}: {sentence}"
                 )
-    return result
+    return ScanResult(scan.path, total, complete, reason, failures)
 
 
 def places(
@@ -300,35 +315,6 @@ def places(
     if together and not (per_device or devices[0].numbered or devices[0].threads):
         per_device = min(together, backend.available_threads())
     return make_slots(devices, per_device), backend.busy_sites
-
-
-def _work(
-    averages: ScanAverages,
-    slots: Sequence[Slot],
-    busy_sites: int,
-    execution: Execution,
-    stop: Stop,
-    advice: str | None,
-) -> ScanResult:
-    """Carry out the remaining runs, and show the progress."""
-    console, scan = Console(quiet=execution.quiet), averages.scan
-    tally = Tally(scan.members())
-    console.print(opening(scan, tally, slots, advice), soft_wrap=True)
-    remaining = unfinished(tally.members, tally.done)
-    scan.record_failures({})
-    log, facts = RunLog(scan.path), {"devices": places_in_words(slots), "runs": len(remaining)}
-    with logged_session([log] if remaining else [], **facts) as ended:
-        with Pool(slots) as pool, show_progress(tally, slots, console) as display:
-            scheduler = Scheduler(pool, CHILD, display, averages, execution)
-            reason = scheduler.carry_out(pack(remaining, busy_sites, len(slots)), stop)
-        _finish(averages, console)
-        if remaining:
-            log.caution(*averages.cautions)
-        complete = sum(map(tally.done, tally.members))
-        finished = complete == len(tally.members)
-        ended |= {"ended": COMPLETE if finished else reason or INCOMPLETE, "complete": complete}
-    failures = scheduler.failures | averages.failures
-    return ScanResult(scan.path, len(tally.members), complete, reason, failures)
 
 
 def gather(request: ScanRequest) -> ScanResult:

@@ -19,8 +19,7 @@ from gauge_mc.options import Option
 from gauge_mc.progress import LIVE_SECONDS, PLAIN_SECONDS, Progress, duration
 from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
-from gauge_mc.run.display import link_rate, made_again
-from gauge_mc.run.state import state_of
+from gauge_mc.run.state import link_rate, made_again, state_of
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point, numbers_in, value_at
@@ -62,7 +61,7 @@ class Tally:
     sweeps : dict of str to int
         Number of updates done, by the name of the run.
     again : int
-        Number of updates, at least, that are made again because processes were killed.
+        Number of updates, at least, that are repeated because processes were killed.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:

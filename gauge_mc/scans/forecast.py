@@ -17,7 +17,7 @@ from rich.table import Table
 
 from gauge_mc.actions import couplings
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, estimate, with_error
-from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import IN_FLIGHT
 from gauge_mc.console import plain_table
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.device_group import open_device_group
@@ -32,10 +32,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import check_start, shared_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, link_rate
-from gauge_mc.run.functions import observables_of
 from gauge_mc.run.lock import is_locked
-from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement import Measurement, observables_of
 from gauge_mc.run.needs import (
     DiskNeeds,
     RunCosts,
@@ -45,9 +43,10 @@ from gauge_mc.run.needs import (
     of_free,
     try_out,
 )
-from gauge_mc.run.parameters import Schedule
-from gauge_mc.run.request import RunRequest
+from gauge_mc.run.open_run import RunRequest
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS, Execution
+from gauge_mc.run.state import describe, link_rate
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 from gauge_mc.scans.averages import check_skip
 from gauge_mc.scans.carry_out import places
@@ -113,24 +112,24 @@ class Prospect:
 def prospect(
     seconds: float,
     run: Run,
-    schedule: Schedule,
+    p: Parameters,
     observables: Mapping[Measurement, Observable],
     sweep: int,
     costs: tuple[float, float, float | None],
 ) -> Prospect:
     """Return how far a run comes."""
     update, rest, error = costs
-    early, total, count = max(0, schedule.thermalize - sweep), update + rest, seconds / update
+    early, total, count = max(0, p.thermalize - sweep), update + rest, seconds / update
     if count > early:
         count = early + (seconds - early * update) / total
     last = sweep + int(count)
-    sampled = max(0, last - schedule.thermalize)
+    sampled = max(0, last - p.thermalize)
     return Prospect(
         seconds,
         int(count),
         None if error is None else count * error / total,
         last,
-        sampled // schedule.separation,
+        sampled // p.separation,
         [error for item in observables for error in _errors(run, item, sampled // item.every)],
     )
 
@@ -242,7 +241,7 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
     request, processes = RunRequest(values), find_processes()
     e = request.execution
     with processes.aborting():
-        run, p = request.run, request.checked()
+        run, p = request.run, request.parameters()
         run.check_free()
         sweep = min(p.updates, read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0)
         for item in p.recorded if sweep else ():
@@ -258,7 +257,7 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
                 return None
             remaining = p.updates - sweep
             sampled = (p.updates - max(sweep, p.thermalize)) / max(1, remaining)
-            disk = DiskNeeds.of(run, file_sizes(p), p.schedule, observables, sweep)
+            disk = DiskNeeds.of(run, p, observables, sweep)
             configs, size = disk.configurations_left, disk.config_bytes
             unthermalised = p.algorithm.labels and sweep < p.thermalize and p.start in STARTS
             limit = e.time_limit
@@ -281,11 +280,11 @@ def forecast_run(values: Mapping[str, object]) -> Forecast | None:
                 costs.update_seconds,
                 costs.measure_seconds * sampled,
                 costs.write_seconds * sampled,
-                costs.seconds(p.schedule, sweep),
+                costs.seconds(p, sweep),
                 disk_shortage([disk]),
                 costs.update_error,
                 RANDOM_LINKS if unthermalised else None,
-                prospect(limit, run, p.schedule, observables, sweep, costs.each) if limit else None,
+                prospect(limit, run, p, observables, sweep, costs.each) if limit else None,
             )
 
 
@@ -418,7 +417,10 @@ def forecast_scan(request: ScanRequest, per_device: int | None = None) -> ScanFo
     costs = _costs(packed, slots[0]) if not refusals else {}
     # Without costs, times and memory are 0.
     batches = [_batch(x, costs.get(_kind(x)), tally) for x in packed]
-    disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
+    disks = {}
+    for member in (x for batch in packed for x in batch):
+        p, sweep = member.parameters, tally.sweeps[member.name]
+        disks[member.name] = DiskNeeds.of(member.run, p, observables_of(p), sweep).bytes
     on_one = sum(slot.device == slots[0].device for slot in slots)
     memory = sum(sorted((batch.device_bytes for batch in batches), reverse=True)[:on_one])
     free = min((cost.free_device_bytes for cost in costs.values()), default=0)
@@ -513,7 +515,7 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     minutes, memory = 0.0, 0
     for member in members:
         p, cost = member.parameters, costs[_kind((member,))]
-        seconds = math.inf if p.algorithm.labels else cost.seconds(p.schedule, member.sweep())
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p, member.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * file_sizes(p)[0])
     minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
@@ -524,14 +526,8 @@ def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecas
     names, first = [member.name for member in batch], batch[0]
     if cost is None:
         return BatchForecast(names, 0, 0.0)
-    seconds = cost.seconds(first.parameters.schedule, tally.sweeps[first.name])
+    seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
-
-
-def _disk_bytes(member: Member, tally: Tally) -> int:
-    """Return the disk space that a run needs."""
-    p, sweep = member.parameters, tally.sweeps[member.name]
-    return DiskNeeds.of(member.run, file_sizes(p), p.schedule, observables_of(p), sweep).bytes
 
 
 def _point(

@@ -17,12 +17,13 @@ from gauge_mc.registry import first_few
 from gauge_mc.run.cards import flat
 from gauge_mc.run.chain import check_start
 from gauge_mc.run.directory import RUNS, locked_or_removed, newest
-from gauge_mc.run.functions import check_folders, observable_along
 from gauge_mc.run.lock import refuse_in_use
+from gauge_mc.run.measurement import check_folders, observable_along
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
 from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.averages import check_skip
 from gauge_mc.scans.grid import (
     PLACE,
     Grid,
@@ -181,8 +182,6 @@ class ScanRequest:
         The start, the observables and their options are checked, and the number of updates that
         averages leave out.
         """
-        from gauge_mc.scans.averages import check_skip
-
         check_skip(self.skip, self.scan().parameters)
         unbegun = [member.parameters for member in self.scan().members() if not member.begun()]
         for parameters in {(x.lattice, x.algorithm): x for x in unbegun}.values():

@@ -134,9 +134,9 @@ def convert_all(
     console = Console(stderr=True, quiet=not progress)
     targets = _targets(_files_of(paths_of(sources), console), Path(folder), format)
     if os.path.lexists(folder) and not Path(folder).is_dir():
-        raise errors.UsageError(f"{folder} is no folder; choose another --output.")
+        raise errors.UsageError(f"{folder} is not a folder; choose another --output.")
     if Path(folder).is_dir() and Path(folder).samefile("/"):
-        raise errors.UsageError(f"{folder} is the root of all folders; name a folder in it.")
+        raise errors.UsageError(f"{folder} is the root directory; name a folder in it.")
     make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
@@ -243,7 +243,7 @@ class _FileConversions:
         return result(CONVERTED, comparison)
 
     def _compared(self, source: Configuration, target: Path, precision: str) -> FileComparison:
-        """Compare a file that is already there with the source in the wanted form."""
+        """Compare a file that is already there with the source in the requested form."""
         try:
             configuration = open_configuration(target)
         except (errors.DamagedError, errors.UnsupportedError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,13 +35,13 @@ from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, only_newest_run
-from gauge_mc.run.display import AT_FIRST, announced_compilation
-from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, command_line, logged_session
+from gauge_mc.run.measurement import CustomObservable, observable_of
 from gauge_mc.run.needs import SAID, MemoryForecast, memory_of, refuse_shortage
+from gauge_mc.run.results import Average
+from gauge_mc.run.state import AT_FIRST, announced_compilation
 from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 from gauge_mc.stored import measurement_table, regenerate, run_of, runs_of
@@ -156,29 +156,46 @@ def measure(
         columns = {name: np.array([record[i] for record in records]) for i, name in names}
         return TableData(quantity.header, columns)
     _check_order(target, observable)
-    place, console = Place(devices, backend, threads), Console(quiet=not progress)
-    settings = (precision, place, split, kind, number, at, every_config, skip, again, console)
-    plan = MeasurementPlan(observable, options, *settings)
+    plan = MeasurementPlan(
+        observable,
+        options,
+        precision=precision,
+        place=Place(devices, backend, threads),
+        split=split,
+        kind=kind,
+        number=number,
+        at=at,
+        every=every_config,
+        skip=skip,
+        again=again,
+        console=Console(quiet=not progress),
+    )
     return plan.measure(paths_of(target), Path(output) if output else None, {})[1]
 
 
 @dataclass(frozen=True)
 class MeasurementPlan:
-    """The measurement of an observable; see `measure`."""
+    """The measurement of an observable. Its fields are parameters of `measure` if not described."""
 
     observable: str | CustomObservable
     options: Mapping[str, Any]
+    _: KW_ONLY
     precision: str | None = None
     place: Place = field(default_factory=Place)
+    """The devices that measure."""
     split: bool = False
     kind: LinkKind = STATED_KIND
+    """Extents and group of links of which the files themselves say nothing."""
     number: str | None = None
     at: regenerate.Updates | None = None
     every: int = 1
+    """Number N if every N-th configuration is taken."""
     skip: int = 0
     again: bool = False
     console: Console = field(default_factory=Console)
+    """Where progress is shown."""
     logged: bool = True
+    """Whether the log of the run says that it was measured."""
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *REALS):
@@ -239,7 +256,7 @@ class MeasurementPlan:
         numbers: Sequence[int],
         path: Path,
     ) -> None:
-        """Measure after some updates; what the run has not stored is made, and not kept either."""
+        """Measure after some updates; configurations that are not stored are made and not kept."""
         run, observable = chain.run, self.observable_for(ensemble)
         if self.again and (backup := measurement_table.put_aside(path, observable)):
             self.console.print(KEPT.format(backup), soft_wrap=True)
@@ -336,7 +353,7 @@ class MeasurementPlan:
 
 
 def _logs(folder: Path) -> list[RunLog]:
-    """Return the log of a run, or nothing for a folder that is none."""
+    """Return the log of a run; nothing for a folder that is not a run."""
     return [RunLog(folder)] if Run(folder).exists() else []
 
 
@@ -351,7 +368,7 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
     names = [str(x) for x in (target, observable)]
     if names[0] in OBSERVABLES and names[1] not in OBSERVABLES and not Path(names[0]).exists():
         raise UsageError(
-            f"There is no run {names[0]}, but an observable; the run comes first, as in "
+            f"{names[0]} is an observable and not a run; the run comes first, as in "
             f"measure('{shortened(names[1])}', '{names[0]}')."
         )
 
@@ -372,7 +389,7 @@ def _prepared(
 
 
 def ensembles_of(paths: Sequence[Path], output: Path | None = None) -> list[list[Path]]:
-    """Return what belongs together in measurements: each run by itself, and all files."""
+    """Return the paths of each ensemble: every run alone, and all files together."""
     files = [path for path in paths if not path.is_dir()]
     folders = runs_of([path for path in paths if path.is_dir()])
     ensembles = [*([folder] for folder in folders), *([files] if files else [])]
@@ -463,7 +480,7 @@ WARNINGS = 3
 """Maximum number of configurations with warnings that are named."""
 
 
-KEPT = "The table of before is kept as {}."
+KEPT = "The previous table is kept as {}."
 """Line shown if all configurations are measured again."""
 
 

@@ -6,8 +6,8 @@ with complete records in the table are skipped, and a last configuration with in
 measured again. Records of other links under the same number are refused, never taken for those of
 this configuration.
 
-Rows know the version that made them. Those of another version are kept, and whoever
-asks for it measures them again, in a new table beside the old one.
+Rows know the version that made them. Those of another version are kept, unless the user asks to
+measure them again, in a new table beside the old one.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ class MeasurementTask:
     secondary: dict[str, Table]
     """Secondary tables of the observable, by name."""
     kept: Path | None = None
-    """The table of before, if all configurations are measured again."""
+    """The previous table, if all configurations are measured again."""
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
         """Measure the remaining configurations, and yield the number of each one when it is done.
@@ -447,7 +447,7 @@ def _put_aside(path: Path, observable: Observable) -> Path | None:
 
 
 def _aside(path: Path, number: int) -> Path:
-    """Return the name under which a table of before is kept."""
+    """Return the name under which a previous table is kept."""
     return path.with_name(f"{path.name}.{number}")
 
 

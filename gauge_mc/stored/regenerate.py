@@ -1,6 +1,4 @@
-"""Making configurations again that a run has not kept, into files.
-
-Configurations that a run has not kept, made again from those that it has.
+"""Configurations that a run has not kept, made again from those that it has.
 
 Random numbers are a function of seed, site and update, so that a chain can be taken up at any
 stored configuration. If the generator has states, it is taken up at its start. Another device or
@@ -21,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.configurations.background import BackgroundWriter
+from gauge_mc.configurations.writing import BackgroundWriter
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -37,10 +35,10 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain, is_configuration
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.measurement import is_due
+from gauge_mc.run.open_run import compile_kernels
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import compile_kernels
+from gauge_mc.run.state import announced_compilation
 from gauge_mc.signatures import checks_types
 
 START = 0
@@ -344,12 +342,21 @@ def regenerate(
         If files of the run are damaged, other links were made than those stored, or a file cannot
         be written.
     """
-    chain = StoredChain.of(Run(Path(run)))
-    plan = _WantedFiles.of(chain, update_numbers(at), Path(output) if output else None, format)
-    report = plan.report
+    chain, numbers = StoredChain.of(Run(Path(run))), update_numbers(at)
+    named = _checked_format(chain, numbers, bool(output), format)
+    folder = Path(output) if output else chain.run.path / "configs"
+
+    def missing() -> tuple[int, ...]:
+        names = {n: f"{n:07d}{FORMATS[named].suffix}" for n in numbers}
+        return tuple(n for n, name in names.items() if not (folder / name).exists())
+
+    made = missing()
+    stored = tuple(number for number in numbers if number not in made)
+    facts = chain.work(made), chain.compared, str(folder)
+    report = RegenerationReport(str(chain.run.path), made, stored, *facts)
     if dry_run and not output:
         chain.run.check_free()
-    if dry_run or not report.made:
+    if dry_run or not made:
         return report
     console = Console(quiet=not progress)
     with ExitStack() as stack:
@@ -358,7 +365,12 @@ def regenerate(
         opened = open_device_group(devices, backend, threads, lattice=chain.parameters.lattice)
         group = stack.enter_context(closing(opened))
         stack.enter_context(announced_compilation(console))
-        plan.carry_out(group, stack.enter_context(updates_shown(console, report.updates)))
+        advance = stack.enter_context(updates_shown(console, report.updates))
+        making = Regeneration(chain, group, advance)
+        making.compare_first()
+        make_folder(folder)
+        for _ in making.files(missing(), folder, named, TOGETHER, {}):
+            pass
     return report
 
 
@@ -406,71 +418,30 @@ def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]
         yield advance
 
 
-@dataclass(frozen=True)
-class _WantedFiles:
-    """The configurations to make, and where they go."""
-
-    chain: StoredChain
-    numbers: tuple[int, ...]
-    format: str
-    folder: Path
-
-    @classmethod
-    def of(
-        cls, chain: StoredChain, numbers: tuple[int, ...], output: Path | None, format: str | None
-    ) -> _WantedFiles:
-        """Check what is wanted."""
-        p, path = chain.parameters, chain.run.path
-        chain.refuse_later(numbers)
-        if not output and not p.keeps_configs:
-            raise UsageError(
-                f"The run {path} keeps no configurations, because its format is {p.format}; give a "
-                "folder for them with --output."
-            )
-        for number in () if output else numbers:
-            if not is_due(number - p.thermalize, p.separation):
-                raise UsageError(
-                    f"The run {path} keeps no configuration after update {number}, but after every "
-                    f"{p.separation} updates from {p.thermalize + p.separation} on; give a folder "
-                    "for others with --output."
-                )
-        if format is not None:
-            FORMATS.check(format)
-        named = format or (p.format if p.keeps_configs else defaults.FORMAT)
-        if not output and named != p.format:
-            raise UsageError(
-                f"The run {path} has configurations in the format {p.format}; give --output for "
-                f"others in {named}."
-            )
-        return cls(chain, numbers, named, output or path / "configs")
-
-    def file(self, number: int) -> Path:
-        """Return the file of a configuration."""
-        return self.folder / f"{number:07d}{FORMATS[self.format].suffix}"
-
-    @property
-    def left(self) -> tuple[int, ...]:
-        """The updates whose configurations are not there."""
-        return tuple(number for number in self.numbers if not self.file(number).exists())
-
-    @property
-    def report(self) -> RegenerationReport:
-        """The report, before anything is made."""
-        missing, chain = self.left, self.chain
-        stored = tuple(number for number in self.numbers if number not in missing)
-        return RegenerationReport(
-            str(chain.run.path),
-            missing,
-            stored,
-            chain.work(missing),
-            chain.compared,
-            str(self.folder),
+def _checked_format(
+    chain: StoredChain, numbers: tuple[int, ...], elsewhere: bool, format: str | None
+) -> str:
+    """Return the format of configurations that a run can make, in its own folder or elsewhere."""
+    p, path = chain.parameters, chain.run.path
+    chain.refuse_later(numbers)
+    if not elsewhere and not p.keeps_configs:
+        raise UsageError(
+            f"The run {path} keeps no configurations, because its format is {p.format}; give a "
+            "folder for them with --output."
         )
-
-    def carry_out(self, devices: DeviceGroup, advance: Callable[[], object]) -> None:
-        """Compare a stored configuration, then make and write what is left."""
-        making = Regeneration(self.chain, devices, advance)
-        making.compare_first()
-        make_folder(self.folder)
-        for _ in making.files(self.left, self.folder, self.format, TOGETHER, {}):
-            pass
+    for number in () if elsewhere else numbers:
+        if not is_due(number - p.thermalize, p.separation):
+            raise UsageError(
+                f"The run {path} keeps no configuration after update {number}, but after every "
+                f"{p.separation} updates from {p.thermalize + p.separation} on; give a folder "
+                "for others with --output."
+            )
+    if format is not None:
+        FORMATS.check(format)
+    named = format or (p.format if p.keeps_configs else defaults.FORMAT)
+    if not elsewhere and named != p.format:
+        raise UsageError(
+            f"The run {path} has configurations in the format {p.format}; give --output for "
+            f"others in {named}."
+        )
+    return named

@@ -26,7 +26,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
-from gauge_mc.run.parameters import NO_FORMAT, Schedule
+from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.signatures import checks_types
 from gauge_mc.stored.regenerate import Regeneration, StoredChain
 
@@ -54,19 +54,20 @@ class Rule:
 class RemovedConfigurations:
     """The configurations of a run that were removed on purpose."""
 
-    schedule: Schedule
-    """Schedule of the run."""
+    parameters: Parameters
+    """Parameters of the run."""
     rules: tuple[Rule, ...] = ()
     """Rules of all thinnings so far."""
 
     @classmethod
-    def of(cls, run: Run, schedule: Schedule) -> RemovedConfigurations:
+    def of(cls, run: Run, p: Parameters) -> RemovedConfigurations:
         """Read the record of a run; it has none unless it was thinned."""
-        return cls(schedule, read_rules(run, schedule.updates, schedule.separation - 1))
+        return cls(p, read_rules(run, p.updates, p.separation - 1))
 
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
-        number, rest = divmod(sweep - self.schedule.thermalize, self.schedule.separation)
+        p = self.parameters
+        number, rest = divmod(sweep - p.thermalize, p.separation)
         removed = (sweep <= rule.sweep and number % rule.keep for rule in self.rules)
         return number > 0 and not rest and any(removed)
 
@@ -76,7 +77,7 @@ class RemovedConfigurations:
         They are ranges, so that neither their number nor what it takes to find them grows with the
         numbers that a file states.
         """
-        start, separation = self.schedule.thermalize, self.schedule.separation
+        start, separation = self.parameters.thermalize, self.parameters.separation
         total = end = max(0, (sweep - start) // separation)
         ranges, step = [], 1
         for rule in (*sorted(self.rules, key=lambda rule: -rule.sweep), None):
@@ -98,7 +99,7 @@ class RemovedConfigurations:
 
 
 def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
-    """Read the rules in the record of a run, none of which may tell of later updates than it has.
+    """Read the rules in the record of a run, none of which may mention later updates than it has.
 
     A run whose number of configurations was lowered may have done more updates than these.
     """
@@ -111,23 +112,23 @@ def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
         if min(rule.keep for rule in rules) < 1:
             raise ValueError("it keeps nothing")
         if (last := max(rule.sweep for rule in rules)) > updates + more:
-            raise ValueError(f"it tells of update {last}, and the run ends after {updates}")
+            raise ValueError(f"it mentions update {last}, and the run ends after {updates}")
     except UnreadableError:
         raise
     except (GaugeError, ValueError, TypeError, KeyError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise DamagedError(
             f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
-            "configurations that it tells of count as missing."
+            "configurations that it mentions count as missing."
         ) from error
     return rules
 
 
-def removed_from(run: Run, schedule: Schedule) -> int:
+def removed_from(run: Run, p: Parameters) -> int:
     """Return how many configurations were removed on purpose and are not there."""
-    removed = RemovedConfigurations.of(run, schedule)
+    removed = RemovedConfigurations.of(run, p)
     last = max((rule.sweep for rule in removed.rules), default=0)
-    due = max(0, (last - schedule.thermalize) // schedule.separation)
+    due = max(0, (last - p.thermalize) // p.separation)
     present = sum(number in removed for number in run.configs())
     return due - sum(map(len, removed.kept(last))) - present
 
@@ -193,12 +194,15 @@ def thin(
         the configuration that was made again has other links.
     """
     directory = Run(Path(run))
-    directory.read()
+    tempering = directory.read()[0].tempering
     planned = _FileSelection.of(directory, keep)
     if dry_run:
         directory.check_free()
-    if planned.files and not unchecked:
-        planned.refuse_tempering()
+    if planned.files and tempering and not unchecked:
+        raise UsageError(
+            f"The run {directory.path} exchanges couplings with other runs, so that what is "
+            "removed can only be made again by the whole scan: add --unchecked to remove it anyway."
+        )
     if dry_run or not planned.files:
         return planned.result
     with directory.locked():
@@ -217,7 +221,6 @@ class _FileSelection:
     run: Run
     removed: RemovedConfigurations
     keep: int
-    sweep: int
     kept: tuple[int, ...]
     files: dict[int, Path]
 
@@ -232,7 +235,7 @@ class _FileSelection:
                 f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}."
             )
         sweep = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        removed = RemovedConfigurations.of(run, parameters.schedule)
+        removed = RemovedConfigurations.of(run, parameters)
         rule = Rule(keep, sweep, now(), __version__)
         recorded = any((rule.keep, rule.sweep) == (keep, sweep) for rule in removed.rules)
         new = removed if recorded else replace(removed, rules=(*removed.rules, rule))
@@ -245,22 +248,13 @@ class _FileSelection:
                 f"--keep {keep} would remove all {len(files)} configurations of {run.path}; choose "
                 "a smaller number."
             )
-        return cls(run, new, keep, sweep, retained, files)
+        return cls(run, new, keep, retained, files)
 
     @property
     def result(self) -> ThinningReport:
         """The report on what is removed."""
         size = sum(path.lstat().st_size for path in self.files.values())
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
-
-    def refuse_tempering(self) -> None:
-        """Refuse a run that exchanges couplings with others, of which nothing is made again."""
-        if self.run.read()[0].tempering:
-            raise UsageError(
-                f"The run {self.run.path} exchanges couplings with other runs, so that what is "
-                "removed can only be made again by the whole scan: add --unchecked to remove it "
-                "all the same."
-            )
 
     def check(self, place: Place) -> None:
         """Make again the configuration that takes the fewest updates, and compare its links."""

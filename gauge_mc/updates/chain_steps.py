@@ -365,20 +365,12 @@ class UpdatePart:
     iterations: int = 0
     chains: int = 1
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        call: Callable[[], object],
-        calls: int = 1,
-        essential: bool = False,
-        iterations: int = 0,
-        chains: int = 1,
-    ) -> UpdatePart:
-        """Return a part that a call without arguments does once."""
 
-        def repeat(times: int) -> None:
-            for _ in range(times):
-                call()
+def repeated(call: Callable[[], object]) -> Callable[[int], object]:
+    """Return a function that makes a call without arguments a given number of times."""
 
-        return cls(name, repeat, calls, essential, iterations, chains)
+    def repeat(times: int) -> None:
+        for _ in range(times):
+            call()
+
+    return repeat

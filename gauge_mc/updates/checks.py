@@ -180,27 +180,17 @@ class _UpdateCheck:
             members = _differ(after, self._links)
             # Staples may leave links where they are, but all that are updated are normalised.
             times += _differ(self._updated(LONGER * self._links, update_set), LONGER * self._links)
-            self._compare(
-                after, update_set, members & self._moved, members & ~self._moved, TOGETHER
-            )
             near, far = members & (distance == 0), distance > self._action.halo_depth
-            self._compare(after, update_set, far, near, BEYOND)
+            for moved, compared, fault in (
+                (members & self._moved, members & ~self._moved, TOGETHER),
+                (far, near, BEYOND),
+            ):
+                links = np.where(moved[..., None], self._others, self._links)
+                if (_differ(self._updated(links, update_set), after) & compared).any():
+                    raise self._error(fault)
             self._compare_values(after)
         if (times != 1).any():
             raise self._error(NOT_ONCE)
-
-    def _compare(
-        self,
-        after: NDArray[Any],
-        update_set: UpdateSet,
-        moved: NDArray[np.bool_],
-        compared: NDArray[np.bool_],
-        fault: str,
-    ) -> None:
-        """Replace some links, and compare others after the update with what they were before."""
-        links = np.where(moved[..., None], self._others, self._links)
-        if (_differ(self._updated(links, update_set), after) & compared).any():
-            raise self._error(fault)
 
     def _compare_values(self, after: NDArray[Any]) -> None:
         """Compare the value of the action with that after an update."""
@@ -336,7 +326,8 @@ def check_term(
     slab = field.slabs[0]
     layout = slab.layout
     lattice = small_lattice(layout.lattice, 0, slab.device.lanes(layout.precision))
-    _TermCheck(slab, lattice, coupling, (coupling.action.choice, replicas), term, random).check()
+    where = slab, lattice, coupling, (coupling.action.choice, replicas)
+    _TermCheck(*where, term=term, random=random).check()
 
 
 class _ForceCheck:
@@ -511,16 +502,8 @@ class _TermCheck(_ForceCheck):
         See `check_term`.
     """
 
-    def __init__(
-        self,
-        slab: Slab,
-        lattice: Lattice,
-        coupling: Coupling,
-        choices: tuple[Choice, ...],
-        term: RunMonomial,
-        random: Random,
-    ) -> None:
-        super().__init__(slab, lattice, coupling, choices)
+    def __init__(self, *where: Any, term: RunMonomial, random: Random) -> None:
+        super().__init__(*where)
         self._roughen()
         self._term, self._kind = term, (random.generator.name, 1, random.level)
         self._see(self._links)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
@@ -20,7 +21,6 @@ from gauge_mc.updates.sweep import (
     couplings_in_memory,
     keys_in_memory,
     norms_of,
-    sweep_of,
 )
 
 HEATBATH = Kernel("heatbath")
@@ -86,17 +86,18 @@ def heatbath_sweep(
     coefficients = [coupling.coefficients(field.group) for coupling in couplings]
     numbers = tuple(tuple(x.items()) for x in coefficients)
     key = (HEATBATH, norms, action, first.choice, seeds, states, numbers)
-    memory: tuple[Buffer, ...] = ()
-    keys, actions = None, None
-    if several:
-        actions_memory = couplings_in_memory(
-            field, HEATBATH, (*action.choices, *choices), coefficients
-        )
-        memory = (keys_in_memory(field, randoms), actions_memory)
-        keys, actions = (buffer.address for buffer in memory)
-    shared = {"action": coefficients[0], "keys": keys, "actions": actions}
-    values = [{"stream": first.stream(n), **shared} for n in range(len(field.slabs))]
-    return sweep_of(field, HEATBATH, action, choices, values, key, memory)
+    if key not in field.prepared:
+        memory: tuple[Buffer, ...] = ()
+        keys, actions = None, None
+        if several:
+            all_choices = (*action.choices, *choices)
+            actions_memory = couplings_in_memory(field, HEATBATH, all_choices, coefficients)
+            memory = (keys_in_memory(field, randoms), actions_memory)
+            keys, actions = (buffer.address for buffer in memory)
+        shared = {"action": coefficients[0], "keys": keys, "actions": actions}
+        values = [{"stream": first.stream(n), **shared} for n in range(len(field.slabs))]
+        field.prepared[key] = Sweep(field, HEATBATH, action, choices, values, memory)
+    return cast(Sweep, field.prepared[key])
 
 
 OVERRELAXATION = Kernel("overrelaxation")
@@ -136,12 +137,13 @@ def overrelaxation_sweep(
     action, norms = actions[0], norms_of(field.precision, version)
     check_independence(field, action, OVERRELAXATION, norms)
     several = len(set(actions)) > 1
-    memory = None
-    if several:
-        choices = (*action.choices, norms)
-        memory = couplings_in_memory(field, OVERRELAXATION, choices, coefficients)
-    values = {"action": coefficients[0], "actions": memory.address if memory else None}
     key = (OVERRELAXATION, norms, *(actions if several else actions[:1]))
-    return sweep_of(
-        field, OVERRELAXATION, action, [norms], [values] * len(field.slabs), key, memory
-    )
+    if key not in field.prepared:
+        choices = (*action.choices, norms)
+        memory = (
+            couplings_in_memory(field, OVERRELAXATION, choices, coefficients) if several else None
+        )
+        values = {"action": coefficients[0], "actions": memory.address if memory else None}
+        each = [values] * len(field.slabs)
+        field.prepared[key] = Sweep(field, OVERRELAXATION, action, [norms], each, memory)
+    return cast(Sweep, field.prepared[key])

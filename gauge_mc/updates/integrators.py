@@ -327,7 +327,7 @@ def check_levels(levels: Sequence[TrajectoryLevel]) -> None:
     for n, level in enumerate(levels[1:], 1):
         if not level.steps:
             raise UsageError(
-                f"--levels says no steps for level {n}; give them, as in omf2:5,omf2:4, because "
+                f"--levels gives no steps for level {n}; give them, as in omf2:5,omf2:4, because "
                 "only those of the first level (0) can be found."
             )
     if sum(level.gauge for level in levels) > 1:

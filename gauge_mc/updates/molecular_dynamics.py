@@ -23,7 +23,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageSteps, schedule
 from gauge_mc.updates.integrators import Move, StepTuner, TimeScales
 from gauge_mc.updates.momenta import Draw, Energy, acceptance, begin_momenta, total
-from gauge_mc.updates.monomials import GAUGE, Failures, Force, Monomial
+from gauge_mc.updates.monomials import GAUGE, Failures, Force, Monomial, alike
 from gauge_mc.updates.monomials.gauge import BegunKick, GaugeMonomial, StepsInMemory, begin_actions
 from gauge_mc.updates.sweep import MANY_REPLICAS, in_memory, keys_in_memory
 from gauge_mc.updates.terms import TermLinks
@@ -372,6 +372,14 @@ class MolecularDynamics:
     ----------
     gauge : GaugeMonomial
         The gauge action.
+    terms : list of Monomial
+        The terms of the action other than the gauge action.
+    momenta : AlgebraField
+        The momenta.
+    links : tuple of Field
+        The fields of links by number; see `TrajectoryPlan.ends`.
+    chains : int
+        Number of chains.
 
     Raises
     ------
@@ -395,34 +403,17 @@ class MolecularDynamics:
         self._memory: _TrajectoryMemory = (
             sharing._memory if sharing else _TrajectoryMemory(field, make)
         )
-        self._fields = (*self._memory.fields, field)
+        self.momenta, self.terms = self._memory.momenta, self._memory.terms
+        self.links = (*self._memory.fields, field)
+        self.chains = len(randoms)
         several = self.gauge.replicas == MANY_REPLICAS
         self._keys = keys_in_memory(field, randoms) if several else None
         self._seen: tuple[int, ...] | None = None
 
     @property
-    def momenta(self) -> AlgebraField:
-        """The momenta."""
-        return self._memory.momenta
-
-    @property
-    def terms(self) -> list[Monomial]:
-        """The terms of the action other than the gauge action."""
-        return self._memory.terms
-
-    @property
-    def chains(self) -> int:
-        """Number of chains."""
-        return len(self._randoms)
-
-    @property
     def start(self) -> tuple[int, ...]:
         """The fields in which the links of all chains are at the beginning of a trajectory."""
         return (START,) * self.chains
-
-    def links(self, field: int) -> Field:
-        """Return a field of links by its number; see `TrajectoryPlan.ends`."""
-        return self._fields[field]
 
     def begin_momenta(self) -> Callable[[], list[Draw]]:
         """Begin to draw the momenta of all chains; see `begin_momenta`."""
@@ -431,7 +422,7 @@ class MolecularDynamics:
     def begin_actions(self, ends: Sequence[int]) -> Callable[[], list[Energy]]:
         """Begin to compute the gauge action of every chain; return a call that waits for them."""
         couplings = self.gauge.couplings
-        begun = {now: begin_actions(self._fields[now], couplings, str(now)) for now in {*ends}}
+        begun = {now: begin_actions(self.links[now], couplings, str(now)) for now in {*ends}}
 
         def actions() -> list[Energy]:
             energies = {now: x() for now, x in begun.items()}
@@ -445,7 +436,7 @@ class MolecularDynamics:
         self._seen = None
 
     def _update_halo(self, field: int) -> None:
-        links = self._fields[field]
+        links = self.links[field]
         if len(links.layouts) > 1:
             links.exchange_halo(self.gauge.halo_depth)
 
@@ -455,7 +446,7 @@ class MolecularDynamics:
         if links is None or now == self._seen:
             return
         for source, group in groupby(range(len(now)), lambda n: now[n]):
-            for copy in self._copies(links.field, self._fields[source], [*group]):
+            for copy in self._copies(links.field, self.links[source], [*group]):
                 copy()
         links.refresh()
         self._seen = now
@@ -471,8 +462,10 @@ class MolecularDynamics:
         """Prepare the launches of trajectories."""
         scheduled, ends = schedule(levels, trajectories)
         steps = [*dict.fromkeys(n for x in scheduled for n in x.steps)]
-        memory = self.gauge.in_memory(self._fields[START], steps)
-        moves = {step: [*self._moves(step, memory)] for x in scheduled for step in x.moves}
+        memory = self.gauge.in_memory(self.links[START], steps)
+        moves = {
+            step: [*self._moves(step, memory, self.momenta)] for x in scheduled for step in x.moves
+        }
         stages = [
             TrajectoryStage(
                 y,
@@ -535,10 +528,10 @@ class MolecularDynamics:
 
     def accept(self, accepted: Sequence[bool], ends: Sequence[int]) -> None:
         """Copy the links of accepted trajectories to those of the chains; others do not change."""
-        links = self._fields[START]
+        links = self.links[START]
         if self.chains == 1:
             if accepted[0]:
-                links.copy(self._fields[ends[0]])
+                links.copy(self.links[ends[0]])
                 self._update_halo(START)
             return
         slab, pairs = links.slabs[0], [*zip(accepted, ends, strict=True)]
@@ -554,7 +547,7 @@ class MolecularDynamics:
     @cached_property
     def _accepted(self) -> Buffer:
         """Numbers of the chains whose trajectories are accepted, for each field of links."""
-        return in_memory(self._fields[START], np.zeros(2 * self.chains, INDEX))
+        return in_memory(self.links[START], np.zeros(2 * self.chains, INDEX))
 
     def _move(self, launches: Iterable[Launch], steps: Iterable[ChainSteps]) -> None:
         """Do drifts, and update the halos of the links, which other terms have not seen."""
@@ -573,52 +566,34 @@ class MolecularDynamics:
     def _kick(self, steps: ChainSteps, memory: StepsInMemory) -> Callable[[], BegunKick]:
         """Return a call that begins kicks of some chains with the gauge force, which is wanted."""
         shared, address = self._memory, memory.addresses[steps]
-        arguments = self._fields[steps.source], shared.momenta, steps, address, shared.largest
+        arguments = self.links[steps.source], shared.momenta, steps, address, shared.largest
         return partial(self.gauge.begin_kick, *arguments)
 
     def _moves(
-        self, steps: ChainSteps, memory: StepsInMemory, algebra: AlgebraField | None = None
+        self, steps: ChainSteps, memory: StepsInMemory, momenta: AlgebraField
     ) -> Iterator[Launch]:
-        """Yield calls that do drifts of some chains, by default with their momenta."""
-        source, target = self._fields[steps.source], self._fields[steps.target]
-        momenta = algebra or self.momenta
+        """Yield calls that do drifts of some chains with momenta, or forces in their place."""
+        source, target = self.links[steps.source], self.links[steps.target]
         if steps.kicked:
             address = memory.addresses[steps]
             yield from self.gauge.kick_and_drift(source, target, momenta, steps, address)
             return
         if source is not target:
             yield from self._copies(target, source, [n for n, _ in steps.moves])
-        yield from self._bare_drifts(target, momenta, steps)
+        # Integrators that begin with a drift have drifts without a kick at both ends.
+        for some, size in alike({n: step.drift for n, step in steps.moves}):
+            for slab, algebra in zip(target.slabs, momenta.slabs, strict=True):
+                fields = {"links": slab.buffer.address, "momenta": algebra.buffer.address}
+                arguments = slab.arguments(DRIFT, slab.whole(some=some), **fields, drift=size)
+                yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
     def _copies(self, target: Field, source: Field, numbers: Sequence[int]) -> Iterator[Launch]:
         """Yield calls that copy the links of some chains, one for all neighbours."""
-        for some in _neighbours(numbers):
+        for some, _ in alike(dict.fromkeys(numbers, 0.0)):
             complete = len(some) == self.chains
             pair = target, source
             to, of = pair if complete else (x.part(some.start, len(some)) for x in pair)
             yield partial(to.copy, of)
-
-    def _bare_drifts(
-        self, links: Field, algebra: AlgebraField, steps: ChainSteps
-    ) -> Iterator[Launch]:
-        """Yield calls that do drifts without a kick before, one for all neighbours with one size.
-
-        Integrators that begin with a drift have such at both ends of a trajectory.
-        """
-        for size in dict.fromkeys(step.drift for _, step in steps.moves):
-            for some in _neighbours([n for n, step in steps.moves if step.drift == size]):
-                for slab, momenta in zip(links.slabs, algebra.slabs, strict=True):
-                    fields = {"links": slab.buffer.address, "momenta": momenta.buffer.address}
-                    over = slab.whole(some=some)
-                    arguments = slab.arguments(DRIFT, over, **fields, drift=size)
-                    yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
-
-
-def _neighbours(numbers: Iterable[int]) -> Iterator[range]:
-    """Yield the ranges of consecutive numbers among ascending ones."""
-    for _, group in groupby(enumerate(numbers), lambda x: x[1] - x[0]):
-        consecutive = [n for _, n in group]
-        yield range(consecutive[0], consecutive[-1] + 1)
 
 
 class _TrajectoryMemory:

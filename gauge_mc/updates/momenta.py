@@ -135,14 +135,9 @@ def exact_sum(values: NDArray[np.float64]) -> float:
     return math.fsum(exact)
 
 
-def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
-    """Return what a kernel has summed over every block of sites of the lattice."""
-    return np.asarray(slices_of_all_slabs(devices, [s.by_block() for s in sums])[0])
-
-
 def replica_sums(
     devices: DeviceGroup, sums: Sequence[SlabSums], replicas: int
 ) -> NDArray[np.float64]:
-    """Return the sums of `block_sums` for each replica."""
-    blocks = block_sums(devices, sums)
+    """Return what a kernel has summed over every block of sites of each replica."""
+    blocks = np.asarray(slices_of_all_slabs(devices, [s.by_block() for s in sums])[0])
     return blocks.reshape(replicas, -1, *blocks.shape[1:])

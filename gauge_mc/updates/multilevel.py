@@ -190,7 +190,11 @@ class Level:
 
 def parse_levels(text: str | tuple[Any, ...]) -> tuple[Level, ...]:
     """Read levels such as ``4,100``, or ``4,20/2,50`` with the thicker slabs first."""
-    pairs = _pairs_of(text) if isinstance(text, str) else text
+    pairs: tuple[Any, ...] = text if isinstance(text, tuple) else ((),)
+    if isinstance(text, str):
+        words = [word.strip() for word in text.split("/")]
+        if all(re.fullmatch("[0-9]{1,9},[0-9]{1,9}", word) for word in words):
+            pairs = tuple(tuple(map(int, word.split(","))) for word in words)
     pairs = (pairs,) if all(isinstance(pair, int) for pair in pairs) else pairs
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise UsageError(
@@ -200,14 +204,6 @@ def parse_levels(text: str | tuple[Any, ...]) -> tuple[Level, ...]:
     levels = tuple(Level(*pair) for pair in pairs)
     check_levels(levels)
     return levels
-
-
-def _pairs_of(text: str) -> tuple[Any, ...]:
-    """Return the pairs of numbers of a text, or an empty pair if it has another form."""
-    words = text.split("/")
-    if not all(re.fullmatch("[0-9]{1,9},[0-9]{1,9}", word.strip()) for word in words):
-        return ((),)
-    return tuple(tuple(map(int, word.split(","))) for word in words)
 
 
 def check_levels(levels: Sequence[Level]) -> None:

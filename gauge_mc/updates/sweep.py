@@ -257,7 +257,7 @@ def _interruptions() -> int:
 
 
 def _read(path: Path, key: str, most: int, wavefronts: Sequence[Wavefront | None]) -> Plan | None:
-    """Return the remembered plan; None if there is none that is whole and possible."""
+    """Return the remembered plan; None if there is no complete and possible one."""
     try:
         stored = parse_json(kept(path) or b"{}")
         if stored["key"] != key:
@@ -508,25 +508,6 @@ class _Steps:
             offset=kind.stream.offset + dict(kind._fields_)["stream"].step.offset,
             strides=(self._count * size, size),
         )
-
-
-def sweep_of(
-    field: Field,
-    kernel: Kernel,
-    action: Action,
-    choices: Sequence[Choice],
-    values: Sequence[Mapping[str, Any]],
-    key: tuple[object, ...],
-    memory: object = None,
-) -> Sweep:
-    """Return a sweep over a field, prepared by an earlier call with the same key if possible.
-
-    For the other parameters see `Sweep`.
-    """
-    prepared = field.prepared
-    if key not in prepared:
-        prepared[key] = Sweep(field, kernel, action, choices, values, memory)
-    return cast(Sweep, prepared[key])
 
 
 FIRST = 1

@@ -206,7 +206,7 @@ class NamedMonomial(OptionItem):
     def check(self) -> None:
         """Refuse a name that does not exist, options of others, and missing ones."""
         if not self.monomial:
-            raise UsageError(f"{self.flag} says no name; give {in_words(named_monomials(), 'or')}.")
+            raise UsageError(f"{self.flag} needs a name; give {in_words(named_monomials(), 'or')}.")
         MONOMIALS.check(self.monomial, self.option)
         if self.monomial not in named_monomials():
             raise UsageError(

@@ -32,7 +32,7 @@ from gauge_mc.quoting import counted
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
-from gauge_mc.run.display import energy_text, link_rate
+from gauge_mc.run.state import energy_text, link_rate
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot, Watcher
 
 Parts = Mapping[str, Markup]

@@ -24,9 +24,8 @@ from gauge_mc.observables import table_name
 from gauge_mc.reports.page import columns_of, single
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, missing_run
-from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
-from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, describe
 from gauge_mc.run.thermalisation import (
     compared_starts,
     declared_columns,

@@ -20,10 +20,9 @@ from rich.text import Text
 from gauge_mc.progress import duration
 from gauge_mc.quoting import printable
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import energy_text, link_rate
 from gauge_mc.run.lock import is_locked
 from gauge_mc.run.log import END, SESSION, LogEntry, LogTail
-from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, energy_text, link_rate
 from gauge_mc.scans.scan import is_scan
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot, Watcher
 

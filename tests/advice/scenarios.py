@@ -453,7 +453,7 @@ $ convert run --to nersc --output new
 $ convert run run/configs/0000005.lime --to nersc --output new
 > convert run --to nersc --output new
 > convert run/configs/0000005.lime --to nersc --output other
-# {} is no folder; choose another --output.
+# {} is not a folder; choose another --output.
 $ convert run --to nersc --output run/run.toml
 > convert run --to nersc --output new
 # --to is missing; choose {}.

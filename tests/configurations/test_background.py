@@ -5,9 +5,8 @@ from unittest import mock
 
 import pytest
 
-from gauge_mc.configurations import background
-from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter
-from gauge_mc.configurations.writing import Snapshot
+from gauge_mc.configurations import writing
+from gauge_mc.configurations.writing import IN_FLIGHT, BackgroundWriter, Snapshot
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
@@ -84,7 +83,7 @@ def test_without_memory_configurations_are_written_at_once(tmp_path, best_device
     usual, small = Run(tmp_path / "usual"), Run(tmp_path / "small")
     carry_out(usual, p, best_device)
     with (
-        mock.patch.object(background, "free_memory", return_value=1000),
+        mock.patch.object(writing, "free_memory", return_value=1000),
         mock.patch.object(Snapshot, "of") as snapshot,
     ):
         carry_out(small, p, best_device)
@@ -102,7 +101,7 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
     sweeps = sorted(usual.configs())
     fails = run.config(sweeps[failing - 1], p.format)
     precedes = [run.config(sweep, p.format) for sweep in sweeps[max(0, failing - 2) : failing - 1]]
-    whole, failed, waited = background.write, threading.Event(), []
+    whole, failed, waited = writing.write, threading.Event(), []
 
     def write(path, *words):
         if path == fails:
@@ -113,7 +112,7 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
         whole(path, *words)
 
     with (
-        mock.patch.object(background, "write", write),
+        mock.patch.object(writing, "write", write),
         pytest.raises(GaugeError, match="No space left"),
     ):
         carry_out(run, p, best_device)

@@ -8,7 +8,7 @@ from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.domain import device_pool
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter, EnergyUse
-from gauge_mc.domain.mpi import OneProcess
+from gauge_mc.domain.mpi import Processes
 from gauge_mc.errors import GaugeError
 
 
@@ -42,7 +42,7 @@ class Processor:
         return [part.counter for part in self.parts]
 
 
-class Several(OneProcess):
+class Several(Processes):
     """Processes of which only this one exists; the others' messages are given."""
 
     def __init__(self, *others):

@@ -1,4 +1,4 @@
-"""One lattice over several devices: the same bits as on one."""
+"""Lattices, halos, and one lattice over several devices: the same bits as on one."""
 
 from dataclasses import replace
 
@@ -226,3 +226,54 @@ def test_records(device_groups, group, name, options):
         found.append(observable.measurer(field)(field))
     assert len(found[0]) == observable.records > 0
     assert all(one == found[0] for one in found)
+
+
+def numbered_slices(components):
+    """Return slices whose links are all the number of the slice."""
+    x, y, z, t = LATTICE.extents
+    numbers = np.arange(t, dtype=np.float32).reshape(t, 1, 1, 1, 1, 1)
+    return iter(np.broadcast_to(numbers, (t, z, y, x, 4, components)))
+
+
+def test_halos_are_copies_of_the_neighbours_slices(device_groups, group):
+    field = Field.empty(LATTICE, group, "single", device_groups[3], above=5, below=2)
+    field.restore(numbered_slices(field.group.components))
+    for depth, above, below in ((1, 1, 1), (2, 2, 2), (3, 3, 2), (None, 5, 2)):
+        field.exchange_halo(depth)
+        for slab in field.slabs:
+            nbytes, layout = slab.slice_bytes, slab.layout
+            places = range(layout.slices_in_memory)
+            slices = [slab.device.read(slab.buffer, n * nbytes, nbytes) for n in places]
+            found = np.stack(slices).view(np.float32)
+            assert np.all(found == found[:, :1])
+            times = found[:, 0]
+            known = np.arange(layout.first, layout.first + layout.slices + above) % LATTICE.t
+            assert np.array_equal(times[: known.size], known)
+            before = np.arange(layout.first - below, layout.first) % LATTICE.t
+            assert np.array_equal(times[-below:], before)
+
+
+def test_a_lattice_is_read():
+    lattice = Lattice.parse("24x16X8x32")
+    assert lattice.extents == (24, 16, 8, 32)
+    assert str(lattice) == "24x16x8x32"
+    assert Lattice.parse("16") == Lattice(16, 16, 16, 16)
+    assert (lattice.slice_sites, lattice.sites, lattice.links) == (3072, 98304, 393216)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["3x4x4x4", "4x4x4x0", "4x4", "4x4x4x4x4", "ax4x4x4", "4x4x4x-2", "1_6", "+4", "４x4x4x4"],
+        5000 * "8",
+    ],
+)
+def test_wrong_lattices_are_refused(text):
+    with pytest.raises(UsageError):
+        Lattice.parse(text)
+
+
+def test_a_lattice_with_too_many_sites_is_refused():
+    assert Lattice(256, 256, 256, 254).sites < 2**32
+    with pytest.raises(UsageError, match=r"fewer than 4294967296 \(2\^32\) sites"):
+        Lattice(256, 256, 256, 256)

@@ -1,4 +1,4 @@
-"""What all generators have in common: states, uniform numbers, seeds and levels."""
+"""Generators: states, uniform numbers, seeds and levels, and the numbers of LCG and Philox."""
 
 import ctypes
 import math
@@ -16,11 +16,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.random import GENERATORS
-from gauge_mc.random.generators import JAMES_SEEDS
+from gauge_mc.random import GENERATORS, JAMES_SEEDS
 from gauge_mc.updates.heatbath import heatbath
 from tests.calls import call
+from tests.reference import randoms
 from tests.reference.fields import parity
+from tests.reference.randoms import lcg_next, lcg_start, philox4x32
 
 LATTICE = Lattice(4, 6, 8, 10)
 SMALL = Lattice(4, 4, 4, 4)
@@ -158,3 +159,77 @@ def test_more_sites_than_streams_are_refused(monkeypatch):
     monkeypatch.setattr(RANLUX, "streams", 255)
     with pytest.raises(UsageError, match="more sites than ranlux has streams, 255"):
         Random.for_field(Field.cold(SMALL, "su2", device=CpuDevice(1)), "ranlux")
+
+
+def test_lcg_starts_as_published():
+    field = Field.cold(LATTICE, "su2", device=CpuDevice(1))
+    assert states(Random.for_field(field, "lcg", seed=1)).ravel().tolist() == lcg_start(
+        LATTICE.sites
+    )
+
+
+def test_lcg_follows_its_recurrence(best_device, monkeypatch):
+    """At this alpha nearly all first proposals are accepted: 4 numbers and 2 for the direction."""
+    monkeypatch.setattr(actions, "LARGEST_SHARE", math.inf)  # a run would be refused
+    field = Field.cold(LATTICE, "su2", "single", best_device)
+    random = Random.for_field(field, "lcg", seed=1)
+    before = states(random).ravel()
+    heatbath(field, 1e6, random)
+    after = states(random).ravel()
+    for start, end in zip(before.tolist(), after.tolist(), strict=True):
+        state, steps = start, 0
+        while state != end and steps < 200:
+            state, steps = lcg_next(state), steps + 1
+        assert state == end
+        assert steps % 2 == 0
+        assert steps >= 24
+
+
+@pytest.mark.parametrize("group", ["su3"])
+def test_lcg_never_draws_0_or_1(group, precision, best_device):
+    field = Field.cold(SMALL, group, precision, best_device)
+    random = Random.for_field(field, "lcg")
+    for n, edge in ((0, 0), (randoms.LCG_MODULUS - 1, 1)):
+        before = (n - lcg_next(0)) * pow(1664525, -1, randoms.LCG_MODULUS) % randoms.LCG_MODULUS
+        assert lcg_next(before) == n
+        random.restore(iter(np.full((SMALL.t, 4, 4, 4, 1), before, np.uint32)))
+        first = random.numbers(0)[..., 0]
+        assert np.all((first > 0) & (first < 1))
+        assert np.all(np.abs(first - edge) < 2.0**-23)
+
+
+SEED, STEP = 2**63 + 2**31 + 5, 2**32 + 3
+BLOCKS = {"su2": [(0, 0), (1, 0), (1, 1)], "su3": [*((k, 0) for k in range(4)), (3, 1), (3, 2)]}
+"""Sub-streams, and numbers of four in each, in the order in which the test draws them."""
+
+
+def uniforms(words, precision):
+    """Return (n + 1/2) / 2^31 of the upper 31 bits, or (n + 1/2) / 2^52 of the upper 52 bits."""
+    if precision == "single":
+        return np.float32(((words >> 1) + 0.5) * 2.0**-31)
+    pairs = words[..., 0::2].astype(np.uint64) << np.uint64(32) | words[..., 1::2]
+    return (pairs >> np.uint64(12)) * 2.0**-52 + 2.0**-53
+
+
+@pytest.mark.parametrize("mu", [0, 3])
+def test_philox_streams(mu, group, precision, best_device):
+    field = Field.cold(LATTICE, group, precision, best_device)
+    random = Random.for_field(field, "philox", SEED)
+    random.step = STEP
+    drawn = random.numbers(mu).reshape(LATTICE.sites, -1)
+    blocks_of_four = 1 if precision == "single" else 2
+    words = []
+    for stream, fours in BLOCKS[group]:
+        for block in range(fours * blocks_of_four, (fours + 1) * blocks_of_four):
+            counter = np.empty((LATTICE.sites, 4), np.uint32)
+            counter[:, 0] = np.arange(LATTICE.sites)
+            counter[:, 1:] = mu | stream << 2 | block << 4, STEP & 0xFFFFFFFF, STEP >> 32
+            key = np.array([SEED & 0xFFFFFFFF, SEED >> 32], np.uint32)
+            words.append(philox4x32(counter, np.broadcast_to(key, (LATTICE.sites, 2))))
+    expected = uniforms(np.concatenate(words, axis=-1), precision)
+    assert drawn.dtype == expected.dtype
+    assert drawn.shape == expected.shape
+    if precision == "double":
+        assert np.array_equal(drawn, expected)
+    else:  # of 31 bits a real number keeps 24, and its product with 2^-31 is rounded again
+        np.testing.assert_allclose(drawn, expected, rtol=2.0**-22, atol=0)

@@ -12,8 +12,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.random import GENERATORS
-from gauge_mc.random.generators import JAMES_POWER, JAMES_SEEDS, SEED_STRIDE, pack_state
+from gauge_mc.random import GENERATORS, JAMES_POWER, JAMES_SEEDS, SEED_STRIDE, pack_state
 from gauge_mc.updates.heatbath import heatbath
 from tests.reference import randoms
 

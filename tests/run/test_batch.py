@@ -53,6 +53,14 @@ def found_in(path, parameters):
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 
+def assert_as_alone(path, parameters, device):
+    """Carry out runs by themselves and as a batch, and compare what they write."""
+    expected = alone(path, parameters, device)
+    assert len({str(files) for files in expected}) == len(parameters)
+    assert together(path, parameters, device) is None
+    assert found_in(path, parameters) == expected
+
+
 @pytest.mark.longer
 @pytest.mark.parametrize(
     ("group", "precision", "start", "rng"),
@@ -72,10 +80,7 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
     tmp_path, best_device, group, precision, start, rng
 ):
     parameters = members(group, precision=precision, start=start, rng=rng)
-    expected = alone(tmp_path, parameters, best_device)
-    assert len({str(one) for one in expected}) == len(parameters)
-    assert together(tmp_path, parameters, best_device) is None
-    assert found_in(tmp_path, parameters) == expected
+    assert_as_alone(tmp_path, parameters, best_device)
 
 
 @pytest.mark.longer
@@ -84,23 +89,20 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
 )
 def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     parameters = members("su3", lattice=lattice, precision="double", format="nersc")
-    expected = alone(tmp_path, parameters, best_device)
-    together(tmp_path, parameters, best_device)
-    assert found_in(tmp_path, parameters) == expected
+    assert_as_alone(tmp_path, parameters, best_device)
 
 
 @pytest.mark.longer
 @pytest.mark.parametrize("action", ["wilson", pytest.param("iwasaki", marks=pytest.mark.slow)])
 def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, action):
     ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
-    same = members("su3", precision="double", lattice="8x4x6x4", action=action)
+    kind = {"lattice": "8x4x6x4", "action": action, "measure": "plaquette,flow:3:to=0.1"}
+    same = members("su3", precision="double", **kind)
     parameters = [
         dataclasses.replace(one, action=one.action.with_options(anisotropy=xi0))
         for one, xi0 in zip(same, ratios, strict=True)
     ]
-    expected = alone(tmp_path, parameters, best_device)
-    together(tmp_path, parameters, best_device)
-    assert found_in(tmp_path, parameters) == expected
+    assert_as_alone(tmp_path, parameters, best_device)
 
 
 @pytest.mark.slow
@@ -110,9 +112,7 @@ def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     measure = f"plaquette:2,polyakov,wilson-loops:3:{smear}"
     measure += ",polyakov-correlators:2:multilevel=2,3"
     parameters = members("su3", lattice="4x6x8x4", precision="double", measure=measure)
-    expected = alone(tmp_path, parameters, best_device)
-    together(tmp_path, parameters, best_device)
-    assert found_in(tmp_path, parameters) == expected
+    assert_as_alone(tmp_path, parameters, best_device)
 
 
 @pytest.mark.longer

@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from gauge_mc.configurations import background
+from gauge_mc.configurations import writing
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -248,7 +248,7 @@ def test_checkpoints_come_in_time(
 
     monkeypatch.setattr(Chain, "save", save)
     monkeypatch.setattr(session, "time", clock)
-    monkeypatch.setattr(background, "time", clock)
+    monkeypatch.setattr(writing, "time", clock)
     carry_out(run, p, best_device, every, report=report)
     assert saved == [(sweep, True) for sweep in expected]
     assert [one.event for one in LogTail(run.path).new()].count("checkpoint") == logged

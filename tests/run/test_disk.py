@@ -8,12 +8,12 @@ from unittest import mock
 import pytest
 
 from gauge_mc import generate, generate_chains
-from gauge_mc.configurations import background
+from gauge_mc.configurations import writing
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import needs
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.needs import DiskNeeds, file_sizes, shortage
+from gauge_mc.run.needs import DiskNeeds, shortage
 from gauge_mc.run.parameters import Parameters
 from tests.calls import TINY, call
 
@@ -75,12 +75,12 @@ def test_what_is_there_needs_no_more_space(tmp_path, capacity):
     run = tmp_path / "run"
     generate(VALUES, output=run, progress=False, on_update=lambda chain: chain.sweep == 8)
     p = Run(run).read()[0]
-    needs = DiskNeeds.of(Run(run), file_sizes(p), p.schedule, {}, 8)
+    needs = DiskNeeds.of(Run(run), p, {}, 8)
     assert (needs.configurations_left, needs.config_bytes) == (4, CONFIG)
     assert needs.checkpoint_bytes == CHECKPOINT
     assert 0 < Run(run).checkpoint.stat().st_size - CHECKPOINT < 4096
     assert needs.bytes == 4 * CONFIG + CHECKPOINT
-    needs = DiskNeeds.of(Run(tmp_path), file_sizes(p), p.schedule, {}, 0)
+    needs = DiskNeeds.of(Run(tmp_path), p, {}, 0)
     assert needs.bytes == 6 * CONFIG + 2 * CHECKPOINT
     capacity(used(tmp_path) + 4 * CONFIG)
     with pytest.raises(GaugeError, match="4 configurations"):
@@ -143,7 +143,7 @@ def test_what_could_not_be_written_at_once_is_written_again(tmp_path, failing):
     """A disk that was full for a moment, without being seen to be."""
     whole, run = tmp_path / "whole", tmp_path / "run"
     generate(VALUES, output=whole, progress=False)
-    write, calls = background.write, []
+    write, calls = writing.write, []
 
     def once(path, *words):
         calls.append(path)
@@ -151,7 +151,7 @@ def test_what_could_not_be_written_at_once_is_written_again(tmp_path, failing):
             raise GaugeError(f"{path} could not be written (No space left on device).")
         write(path, *words)
 
-    with mock.patch.object(background, "write", once), pytest.raises(GaugeError, match="No space"):
+    with mock.patch.object(writing, "write", once), pytest.raises(GaugeError, match="No space"):
         generate(VALUES, output=run, progress=False)
     state = read_state(Run(run).checkpoint)
     assert state.sweep >= Parameters.from_values(VALUES).thermalize + 3 * failing
@@ -169,7 +169,7 @@ def test_a_disk_that_stays_full_keeps_the_last_checkpoint(tmp_path):
     def never(path, *words):
         raise GaugeError(f"{path} could not be written (Disk quota exceeded).")
 
-    with mock.patch.object(background, "write", never), pytest.raises(GaugeError, match="quota"):
+    with mock.patch.object(writing, "write", never), pytest.raises(GaugeError, match="quota"):
         generate(output=run, progress=False, backend="cpu")
     assert Run(run).checkpoint.read_bytes() == Run(before).checkpoint.read_bytes()
     generate(output=run, progress=False, backend="cpu")

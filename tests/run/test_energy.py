@@ -11,7 +11,7 @@ from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import energy_text
+from gauge_mc.run.state import energy_text
 from tests.calls import TINY, call, make_run
 
 WATTS = 40

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.cli import _ending_in_order
-from gauge_mc.configurations import background
-from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations import writing
+from gauge_mc.configurations.writing import IN_FLIGHT
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.run import session
 from gauge_mc.run import state as stop
@@ -45,10 +45,10 @@ class AtOnce:
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still until its attribute ``now`` is changed."""
-    monkeypatch.setattr(background, "ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr(writing, "ThreadPoolExecutor", AtOnce)
     made = SimpleNamespace(now=1000.0)
     fake = SimpleNamespace(monotonic=lambda: made.now)
-    for module in (background, session, stop):
+    for module in (writing, session, stop):
         monkeypatch.setattr(module, "time", fake)
     return made
 
@@ -71,7 +71,7 @@ def takes(monkeypatch, clock):
 
     def set_durations(**seconds):
         for name, value in seconds.items():
-            kind = {"write": background, "update": Batch}.get(name, Chain)
+            kind = {"write": writing, "update": Batch}.get(name, Chain)
             monkeypatch.setattr(kind, name, lasting(value, getattr(kind, name)))
 
     return set_durations

@@ -59,7 +59,7 @@ def test_updates_that_a_killed_process_had_done_are_counted(copy):
     shutil.copy(copy / "full" / "lock", run.lock)
     with run.locked():  # another process, such as one that thins the run, changes nothing about it
         pass
-    words = "; at least 3 updates to be made again\n"
+    words = "; at least 3 updates to be repeated\n"
     shown = call("status", run.path)[0]
     assert "checkpoint      after update 5, " in shown
     assert f" ago{words}" in shown

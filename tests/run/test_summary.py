@@ -1,4 +1,4 @@
-"""What summaries of runs say of their averages."""
+"""Summaries of runs: their averages, cautions and descriptions."""
 
 import io
 import json
@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gauge_mc.run.averages import averages_table
+from gauge_mc.devices import cache
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
 from gauge_mc.run.directory import Run
+from gauge_mc.run.results import averages_table
+from gauge_mc.run.state import announced_compilation
 from tests.analysis.test_timeseries import autoregressive
 from tests.calls import call, make_run
 
@@ -75,3 +79,31 @@ def test_the_tail_of_a_slow_mode_is_added_to_errors(run, rng):
 def test_a_tail_needs_a_time(run, tau):
     shown, code = call("status", run.path, "--tau-exp", tau)
     assert (code, "--tau-exp" in shown) == (2, True), shown
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path / "cache"))
+
+    def run_compiler(kernel, unit, command, output):
+        output.write_bytes(b"object")
+        return ""
+
+    monkeypatch.setattr(cache, "run_compiler", run_compiler)
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"quiet": True}, {"force_terminal": True}, {"force_jupyter": True}]
+)
+def test_a_log_file_says_once_that_kernels_are_compiled(empty_cache, monkeypatch, form):
+    text = io.StringIO()
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, said: text.write(said))
+    with announced_compilation(Console(file=text, **form)):
+        CpuDevice(1).compile(ADD_PARTIAL_SUMS, ANY_VARIANT)
+        cache.clear_cache()
+        CpuDevice(1).compile(ADD_PARTIAL_SUMS, ANY_VARIANT)
+    said = "" if form else "compiling kernels, which are kept for later commands ...\n"
+    assert text.getvalue() == said
+    with announced_compilation(Console(file=text)):
+        CpuDevice(1).compile(ADD_PARTIAL_SUMS, ANY_VARIANT)
+    assert text.getvalue() == said  # it was kept

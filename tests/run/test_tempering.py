@@ -18,8 +18,8 @@ from gauge_mc.run.chain import check_ladder
 from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together
+from gauge_mc.run.open_run import RunRequest
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import RunRequest
 from gauge_mc.updates.chain_steps import KEY
 from tests.reference import flow, randoms
 from tests.run.sessions import carry_out_batch, stop_after, written

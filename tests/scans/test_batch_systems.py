@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.configurations.writing import IN_FLIGHT
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.log import LogTail

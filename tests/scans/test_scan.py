@@ -1,4 +1,4 @@
-"""``gauge-mc scan``: runs on disk, children, resuming."""
+"""``gauge-mc scan``: grids, runs on disk, children, resuming, refinement."""
 
 import json
 import os
@@ -18,14 +18,17 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.inspection.verify import verify
+from gauge_mc.quantities.transition.thermal_runs import missing_couplings
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.grid import Grid, parse_lattices, parse_numbers
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 from tests.patience import PATIENCE, wait_for
+from tests.quantities.transition.synthetic import CENTRE, LATTICES, two_phase_volume
 from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
 
 
@@ -99,7 +102,9 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
         with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
             Scan.read(folder)
     there.toml.write_text(text.replace("su3", "zu8"))
-    with pytest.raises(GaugeError, match=r"scan\.toml names what is not known here: .*'zu8'"):
+    with pytest.raises(
+        GaugeError, match=r"scan\.toml names something that is unknown here: .*'zu8'"
+    ):
         Scan.read(folder)
 
 
@@ -352,3 +357,115 @@ def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeyp
     finally:
         os.kill(pid, signal.SIGTERM)
         os.waitpid(pid, 0)
+
+
+def test_ranges_are_counted_in_decimals():
+    assert parse_numbers("2.2:2.8:0.05") == tuple(round(2.2 + 0.05 * i, 2) for i in range(13))
+    assert parse_numbers("0.1:0.3:0.1") == (0.1, 0.2, 0.3)
+    assert parse_numbers("2.4") == (2.4,)
+    assert parse_numbers("5.7, 5.8:6:0.1,1e1") == (5.7, 5.8, 5.9, 6.0, 10.0)
+    assert parse_numbers("2.2:2.2:0.1") == (2.2,)
+    assert parse_lattices("4x4x4x2, 4") == (A, B)
+
+
+def test_grids_are_checked():
+    assert Grid((2.2,), (A,)).chains == 1
+    with pytest.raises(UsageError, match="1 to 10000 runs, not 0"):
+        Grid((), (A,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sNaN",
+        "nan",
+        "inf",
+        "1_0",
+        "1e400",
+        "1e-400",
+        400 * "9",
+        5000 * "9",
+        "0x1",
+        "٢",
+        "2.2:2.3:sNaN",
+    ],
+)
+def test_what_is_not_a_plain_number_is_no_coupling(text):
+    with pytest.raises(UsageError, match=r"must consist of|is 0; give a number"):
+        parse_numbers(text)
+
+
+def test_couplings_have_bounds():
+    with pytest.raises(UsageError, match="give a number from 1e-06 to 1000000"):
+        Grid(parse_numbers("1e7"), (A,))
+    with pytest.raises(UsageError, match="give a number from 1e-06"):
+        Grid((1e9,), (A,))
+
+
+def test_what_is_given_twice_counts_once():
+    grid = Grid(
+        parse_numbers("2.2:2.4:0.1,2.3:2.5:0.1,2.20"), parse_lattices("4,4x4x4x4,4x4x4x2"), 2
+    )
+    assert grid.beta == (2.2, 2.3, 2.4, 2.5)
+    assert grid.lattice == (B, A)
+    assert Grid.from_values(grid.values()) == grid
+    # The limit is for runs, not for what was typed.
+    assert len(Grid(parse_numbers("1:10:0.001,1:10:0.001"), (A,)).beta) == 9001
+
+
+SIZE = (*SMALL[:4], "--separation", 30, "--format", "none", "--backend", "cpu")
+"""Settings of runs that take no time."""
+
+LARGE = LATTICES[2]
+WIDTH = (0.3 * LARGE.sites) ** -0.5
+"""1/sigma of the action in one phase."""
+
+
+def missing(*betas, size=3000):
+    volume = two_phase_volume(np.random.default_rng(6), LARGE, betas, size, 0)
+    return sorted(missing_couplings(volume))
+
+
+def test_a_run_is_added_at_the_peak_unless_one_is_near():
+    (found,) = missing(5.68, 5.725)
+    assert abs(found - CENTRE) < WIDTH / 2
+    assert missing(5.68, found, 5.725) == []
+
+
+def test_a_run_is_added_on_the_side_of_the_transition():
+    (found,) = missing(5.67, 5.68)
+    assert 5.68 + WIDTH < found < 5.68 + 2.2 * WIDTH  # the second phase makes sigma larger
+    (found,) = missing(5.72, 5.73)
+    assert 5.72 - 2.2 * WIDTH < found < 5.72 - WIDTH
+
+
+def test_gaps_between_histograms_are_filled_first():
+    found = missing(5.40, 5.41, 5.56)
+    assert len(found) == 3
+    assert 5.41 < found[0] < found[-1] < 5.56
+    assert max(np.diff([5.41, *found, 5.56])) < 2.5 * WIDTH
+    (found,) = missing(5.40, 5.40 + 5.6 * WIDTH)[:1]
+    assert 5.40 < found < 5.40 + 5.6 * WIDTH
+
+
+@pytest.mark.slow
+def test_a_scan_is_refined(folder):
+    place = ("--output", "fine")
+    assert "no scan in fine" in scan("--refine", *place, expect=2)
+    scan("--beta", "1.3,2.6", "--lattice", "4x4x4x2", *SIZE, "--separation", 60, *place)
+    scan("--refine", "--backend", "cpu", *place)
+    points = Scan.read(folder / "fine").members()
+    betas = [one.point.beta for one in points]
+    assert betas[:2] == [1.3, 2.6]
+    assert len(betas) > 2
+    assert all(1.3 < one < 2.6 for one in betas[2:])
+    assert all(one.complete() for one in points)
+    assert "--collect carries out none" in scan("--refine", "--collect", *place, expect=2)
+
+
+@pytest.mark.slow
+def test_a_scan_without_the_action_is_refused_in_a_sentence(folder):
+    place = ("--output", "bare")
+    scan("--beta", "2.2", "--lattice", "4x4x4x2", "--measure", "polyakov", *SIZE, *place)
+    shown = scan("--refine", *place, expect=1)
+    assert "has not measured plaquette, which the value of the action wilson needs" in shown

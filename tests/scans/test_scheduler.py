@@ -1,9 +1,11 @@
-"""The scheduler: what it tells children, by a stand-in for the program that they run."""
+"""The scheduler, its batches and slots: what it tells a stand-in for the program."""
 
 import io
+import json
 import math
 import os
 import re
+import subprocess
 import sys
 from contextlib import closing
 
@@ -11,6 +13,8 @@ import pytest
 from rich.console import Console
 
 from gauge_mc.devices.choice import Place
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import INTERRUPTED
 from gauge_mc.inspection.status import scan_status
 from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
@@ -21,8 +25,10 @@ from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import SECONDS_TO_STOP, Scheduler
 from gauge_mc.scans.display import ProgressDisplay, Tally
 from gauge_mc.scans.ladders import pack
-from gauge_mc.scans.pool import Pool, Slot
+from gauge_mc.scans.pool import PARENT, Pool, Slot
 from gauge_mc.scans.scan import Member, Scan
+from tests.patience import PATIENCE
+from tests.run.sessions import carry_out, stop_after
 from tests.scans.commands import A, B
 
 NOTE = """
@@ -147,7 +153,48 @@ def test_updates_that_killed_processes_had_done_are_counted(folder):
             member.run.write(member.parameters, [])
             save(member.run.checkpoint, ChainState(0, 0, {}), [])
             lock.record(sweep=sweep)
-    words = "; at least 5 updates to be made again"
+    words = "; at least 5 updates to be repeated"
     shown = display_module.opening(there, Tally(members), [Slot("CPU", Place())])
     assert f"0 of 2 runs complete{words}\n" in shown
     assert scan_status(there).lines()["done"] == f"0% of the work{words}"
+
+
+@pytest.mark.slow
+def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
+    """The parent may be killed before the child can ask for the signal of its death."""
+    code = "from gauge_mc.cli.child import child; child()"
+    words, runs = [sys.executable, "-c", code], [{"output": f"{tmp_path}/run", "lattice": "4"}]
+    options = {"env": {**os.environ, PARENT: "1"}, "capture_output": True, "timeout": PATIENCE}
+    done = subprocess.run(words, input=json.dumps(runs).encode(), check=False, **options)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, b"", b"")
+    assert not (tmp_path / "run").exists()
+
+
+SMALL, LARGE = Lattice(4, 4, 4, 2), Lattice(4, 4, 4, 4)
+
+
+def scan(folder, chains=3):
+    shared = Parameters(thermalize=5, configs=1, separation=1)
+    return Scan(folder / "s", shared).enlarged((2.3, 2.4), (SMALL, LARGE), chains)
+
+
+def names(batches):
+    return [[member.name for member in batch] for batch in batches]
+
+
+def test_batches_have_one_lattice_and_at_most_the_sites_that_keep_a_device_busy(tmp_path):
+    members = scan(tmp_path).members()
+    batches = pack(members, 4 * SMALL.sites, 1)
+    assert [len(batch) for batch in batches] == [2, 2, 2, 4, 2]
+    assert all(len({member.parameters.lattice for member in batch}) == 1 for batch in batches)
+    packed = [name for batch in names(batches) for name in batch]
+    assert sorted(packed) == sorted(member.name for member in members)
+
+
+def test_only_runs_after_the_same_update_are_packed(tmp_path, best_device):
+    members = scan(tmp_path, chains=1).members()
+    members[0].run.path.mkdir(parents=True)
+    carry_out(members[0].run, members[0].parameters, best_device, stop=stop_after(2))
+    batches = pack(members, 10**9, 1)
+    assert sorted(map(len, batches)) == [1, 1, 2]
+    assert [members[0].name] in names(batches)

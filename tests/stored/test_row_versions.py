@@ -66,7 +66,7 @@ def test_measure_says_that_another_version_has_measured(run, upgrade):
     program, *words = shlex.split(printed)
     assert (program, words[-1]) == ("gauge-mc", "--again")
     shown, code = call(*words)
-    assert (code, "The table of before is kept as run/polyakov.csv.1." in shown) == (0, True), shown
+    assert (code, "The previous table is kept as run/polyakov.csv.1." in shown) == (0, True), shown
     assert (run / "polyakov.csv.1").read_bytes() == before
     after = table.read_bytes()
     assert f"# version: {NEW}\n".encode() in after

@@ -231,7 +231,7 @@ def test_a_record_of_updates_that_the_run_does_not_have_is_refused(run):
     record.write_text(record.read_text().replace("sweep = 20", "sweep = 1000000000000000"))
     for command in ("status", "info"):
         said, code = call(command, run)
-        assert "it tells of update 1000000000000000, and the run ends after 20" in said
+        assert "it mentions update 1000000000000000, and the run ends after 20" in said
         assert code == 1
     shown, code = call("verify", run)
     assert (code, "0000005.lime is missing" in shown) == (1, True)

@@ -68,7 +68,7 @@ class Moving:
         self.dynamics.update_halos()
         plan = self.dynamics.plan(levels, [moves])
         (forces,) = self.dynamics.begin(plan, Failures())()
-        self.end, self.links = plan.ends, self.dynamics.links(plan.ends[0])
+        self.end, self.links = plan.ends, self.dynamics.links[plan.ends[0]]
         return forces
 
     def go_on(self):

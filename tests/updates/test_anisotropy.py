@@ -1,6 +1,4 @@
-"""Anisotropic actions: updates against NumPy, distributions, limits of weak and strong coupling."""
-
-from functools import cache
+"""Anisotropic actions: staples, distributions, limits of weak and strong coupling."""
 
 import numpy as np
 import pytest
@@ -16,15 +14,14 @@ from gauge_mc.quantities.plaquette import Plaquette, Rectangles
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.conftest import open_by_name
 from tests.domain.conftest import open_group
-from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue, su2_character_ratio
 from tests.reference.fields import parity, trace
 from tests.reference.flow import PLANES
 from tests.reference.free_gluons import free_gluons
 from tests.reference.observables import loop_action, loop_staple
 from tests.updates.every_action import loops_of
-from tests.updates.links import assert_heated, assert_overrelaxed, start
-from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
+from tests.updates.links import start
+from tests.updates.test_colours import XI0
 
 LATTICE = Lattice(4, 6, 8, 4)
 NAMES = ["wilson", "symanzik"]
@@ -44,9 +41,6 @@ KINDS = pytest.mark.parametrize(
     ],
 )
 """Either action in quick tests, with one group and precision."""
-XI0 = 2.5
-BETA = {"su2": 1.7, "su3": 3.1}
-TOLERANCE = {"single": 1e-4, "double": 1e-12}
 
 
 def loops_with(name):
@@ -68,37 +62,6 @@ def test_the_staples_of_the_reference_are_those_of_its_loops(name, mu, rng):
         change = (moved - links)[(*site, mu)] @ staples[site]
         expected = -trace(change).real / 3
         assert loop_action(moved, loops) - before == pytest.approx(expected)
-
-
-@cache
-def overrelaxed(name, group):
-    links = start(LATTICE, group)
-    return reference.coloured_sweep(links, loops_with(name), lambda mu: reference.reflect)
-
-
-@KINDS
-def test_overrelaxation(name, group, precision, device):
-    field = Field.from_slices(LATTICE, group, start(LATTICE, group), precision, device)
-    overrelax(field, action=name, anisotropy=XI0)
-    assert_overrelaxed(field, overrelaxed(name, group), TOLERANCE[precision])
-
-
-@cache
-def heated(name, group, precision):
-    def rotation(mu):
-        draws = PhiloxDraws(LATTICE, SEED, STEP, mu, precision)
-        return reference.heat(draws, BETA[group] / int(group[2]))
-
-    return reference.coloured_sweep(start(LATTICE, group), loops_with(name), rotation)
-
-
-@KINDS
-def test_heatbath(name, group, precision, device):
-    field = Field.from_slices(LATTICE, group, start(LATTICE, group), precision, device)
-    random = Random.for_field(field, "philox", seed=SEED)
-    random.step = STEP - 1
-    heatbath(field, BETA[group], random, action=name, anisotropy=XI0)
-    assert_heated(field, heated(name, group, precision), TOLERANCE[precision], changed=1e-2)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Updates of actions with rectangles: the colours of sites, and the sweeps against NumPy."""
+"""Updates of improved and anisotropic actions: the colours of sites, and sweeps against NumPy."""
 
 from functools import cache
 from itertools import combinations, product
@@ -6,13 +6,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from gauge_mc.actions import ACTIONS, COLOURINGS, CUBES, PARITIES, ROWS
+from gauge_mc.actions import ACTIONS, COLOURINGS, CUBES, PARITIES, ROWS, parse
+from gauge_mc.actions.loops import LuscherWeisz
 from gauge_mc.domain.lattice import Lattice, links_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
+from tests.reference import parallelograms
 from tests.reference import updates as reference
 from tests.reference.observables import loop_action
 from tests.reference.parallelograms import colour_mask as mask_of_cubes
@@ -24,25 +26,37 @@ ANY = Lattice(4, 6, 8, 4)
 MULTIPLES_OF_4 = Lattice(8, 8, 4, 4)
 LATTICES = [ANY, MULTIPLES_OF_4]
 LOOPS = loops_of(ACTIONS["iwasaki"])
+XI0 = 2.5
+TOLERANCE = {"single": 1e-4, "double": 1e-12}
+
+SWEEPS = {
+    "iwasaki": (ACTIONS["iwasaki"], reference, {"su2": 1.0, "su3": 2.6}),
+    "luscher-weisz": (parse("luscher-weisz:0.7"), parallelograms, {"su2": 1.5, "su3": 4.0}),
+    **{
+        name: (ACTIONS[name].with_options(anisotropy=XI0), reference, {"su2": 1.7, "su3": 3.1})
+        for name in ("wilson", "symanzik")
+    },
+}
+"""Actions, the sweeps of NumPy, and couplings; the last two actions are anisotropic."""
+
+QUICK = {
+    ("iwasaki", "su2", "single", ANY): pytest.mark.longer,
+    ("iwasaki", "su3", "double", MULTIPLES_OF_4): pytest.mark.longer,
+    ("luscher-weisz", "su2", "single", ANY): (),
+    ("wilson", "su3", "double", ANY): (),
+    ("symanzik", "su2", "single", ANY): (),
+}
+"""Marks of one group and precision for every action, and of one lattice of either kind."""
+
 KINDS = pytest.mark.parametrize(
-    ("group", "precision", "lattice"),
+    ("name", "group", "precision", "lattice"),
     [
-        ("su2", "single", ANY),
-        ("su3", "double", MULTIPLES_OF_4),
-        *(
-            pytest.param(group, precision, lattice, marks=pytest.mark.slow)
-            for group in ("su2", "su3")
-            for precision in ("single", "double")
-            for lattice in LATTICES
-            if (group, precision, lattice)
-            not in (("su2", "single", ANY), ("su3", "double", MULTIPLES_OF_4))
-        ),
+        pytest.param(*kind, marks=QUICK.get(kind, pytest.mark.slow))
+        for kind in product(SWEEPS, ("su2", "su3"), ("single", "double"), LATTICES)
+        if kind[3] == ANY or kind[0] in ("iwasaki", "luscher-weisz")
     ],
     ids=str,
 )
-"""One lattice of either kind in quick tests."""
-BETA = {"su2": 1.0, "su3": 2.6}
-TOLERANCE = {"single": 1e-4, "double": 1e-12}
 
 
 MASKS = {PARITIES: reference.half_mask, ROWS: reference.colour_mask, CUBES: mask_of_cubes}
@@ -77,17 +91,29 @@ def test_no_loop_contains_two_links_of_one_colour(colouring, extents):
                 assert (shifts[0] != shifts[1]).all()
 
 
+@pytest.fixture
+def any_group(monkeypatch):
+    """Let the action have one-loop coefficients for every group, to test the kernels."""
+
+    def coefficients(self, group, beta):
+        return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
+
+    monkeypatch.setattr(LuscherWeisz, "coefficients", coefficients)
+
+
 @cache
-def overrelaxed(lattice, group):
-    return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reference.reflect)
+def overrelaxed(name, lattice, group):
+    action, numpy_sweeps, _ = SWEEPS[name]
+    links, reflect = start(lattice, group), reference.reflect
+    return numpy_sweeps.coloured_sweep(links, loops_of(action), lambda mu: reflect)
 
 
-@pytest.mark.longer
 @KINDS
-def test_overrelaxation(lattice, group, precision, device):
+def test_overrelaxation(name, lattice, group, precision, device, any_group):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
-    overrelax(field, action="iwasaki")
-    assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision])
+    overrelax(field, action=SWEEPS[name][0])
+    most = 50 if name == "luscher-weisz" else 20
+    assert_overrelaxed(field, overrelaxed(name, lattice, group), TOLERANCE[precision], most)
 
 
 @pytest.mark.first_quick
@@ -99,26 +125,30 @@ def test_overrelaxation(lattice, group, precision, device):
 def test_each_site_of_a_colour_is_found(lattice, best_device):
     field = Field.from_slices(lattice, "su2", start(lattice, "su2"), "double", best_device)
     overrelax(field, action="iwasaki")
-    assert_overrelaxed(field, overrelaxed(lattice, "su2"), TOLERANCE["double"])
+    assert_overrelaxed(field, overrelaxed("iwasaki", lattice, "su2"), TOLERANCE["double"])
 
 
 @cache
-def heated(lattice, group, precision):
+def heated(name, lattice, group, precision):
+    action, numpy_sweeps, betas = SWEEPS[name]
+
     def rotation(mu):
         draws = PhiloxDraws(lattice, SEED, STEP, mu, precision)
-        return reference.heat(draws, BETA[group] / int(group[2]))
+        return reference.heat(draws, betas[group] / int(group[2]))
 
-    return reference.coloured_sweep(start(lattice, group), LOOPS, rotation)
+    return numpy_sweeps.coloured_sweep(start(lattice, group), loops_of(action), rotation)
 
 
-@pytest.mark.longer
 @KINDS
-def test_heatbath(lattice, group, precision, device):
+def test_heatbath(name, lattice, group, precision, device, any_group):
+    action, _, betas = SWEEPS[name]
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
     random = Random.for_field(field, "philox", seed=SEED)
     random.step = STEP - 1
-    heatbath(field, BETA[group], random, action="iwasaki")
-    assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
+    heatbath(field, betas[group], random, action=action)
+    changed = 1e-2 if action.factors else 2e-3
+    expected = heated(name, lattice, group, precision)
+    assert_heated(field, expected, TOLERANCE[precision], changed)
 
 
 @pytest.mark.longer

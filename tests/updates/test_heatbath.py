@@ -1,23 +1,30 @@
-"""The heatbath against NumPy, and its distribution."""
+"""Heatbath and overrelaxation against NumPy, and the distribution of links."""
 
 from functools import cache
 
 import numpy as np
 import pytest
 
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
+from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
+from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.heatbath import heatbath, overrelax
+from gauge_mc.updates.monomials.gauge import KICK, GaugeMonomial
+from gauge_mc.updates.sweep import ONE_REPLICA, couplings_in_memory
 from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue
 from tests.reference.fields import dagger, parity, random_field
 from tests.reference.observables import staple
 from tests.reference.randoms import philox4x32
-from tests.updates.links import LATTICES, start, unitarity_violation
+from tests.updates.links import LATTICES, assert_overrelaxed, start, unitarity_violation
+from tests.updates.moving import gauge_kick
 
 
 class PhiloxDraws:
@@ -181,3 +188,68 @@ def test_beta_must_be_positive(beta):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=CpuDevice(1))
     with pytest.raises(UsageError, match="must be positive"):
         heatbath(field, beta, Random.for_field(field))
+
+
+TOLERANCE = {"single": 1e-5, "double": 1e-13}
+
+
+@cache
+def overrelaxed(lattice, group):
+    return reference.overrelax(start(lattice, group))
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_overrelaxation(lattice, group, precision, device):
+    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
+    overrelax(field)
+    assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision])
+
+
+@pytest.mark.longer
+def test_overrelaxation_keeps_the_action_and_moves(group, precision, best_device):
+    field = Field.hot(Lattice(8, 8, 8, 8), group, precision, best_device)
+    heatbath(field, 2.5 if group == "su2" else 6.0, Random.for_field(field), sweeps=5)
+    before, links = plaquette(field), field.to_numpy()
+    overrelax(field, sweeps=20)
+    tolerance = 1e-6 if precision == "single" else 1e-13
+    assert plaquette(field) == pytest.approx(before, rel=tolerance)
+    # As far from where it was as another configuration would be.
+    overlap = np.trace(field.to_numpy() @ dagger(links), axis1=-2, axis2=-1).real.mean()
+    assert overlap < 0.75 * links.shape[-1]
+
+
+def test_an_unknown_action_is_refused(best_device):
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", device=best_device)
+    with pytest.raises(UsageError, match="There is no action 'wilso'; did you mean 'wilson'"):
+        overrelax(field, action="wilso")
+
+
+def kick(field):
+    gauge_kick(GaugeMonomial([Coupling.of(2.0)], field), field, AlgebraField.like(field), 0.1)
+
+
+def replicas(field):
+    choices = ACTIONS["wilson"].choice, ONE_REPLICA
+    couplings_in_memory(field, KICK, choices, [Coupling.of(2.0).coefficients(field.group)] * 2)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [lambda one: heatbath(one, 2.0, Random.for_field(one)), overrelax, kick, replicas],
+    ids=["heatbath", "overrelaxation", "kick", "replicas"],
+)
+def test_a_misspelt_coefficient_of_an_action_is_named(update, monkeypatch):
+    action = type(ACTIONS["wilson"])
+    monkeypatch.setattr(action, "coefficients", lambda self, group, beta: {"beta_by_n": beta / 2})
+    sentence = "of the structure ACTION::Coefficients in .*: missing beta_over_n, unknown beta_by_n"
+    with pytest.raises(TypeError, match=sentence):
+        update(Field.cold(Lattice(4, 6, 8, 10), "su2", "single"))
+
+
+def test_a_misspelt_coefficient_of_a_flow_is_named(monkeypatch):
+    monkeypatch.setattr(FLOWS["wilson"], "coefficients", {"beta": 1.0})
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "single")
+    flow = GradientFlow(FLOWS["wilson"], field)
+    flow.start(field)
+    with pytest.raises(TypeError, match="missing beta_over_n, unknown beta"):
+        flow.step(0.01)

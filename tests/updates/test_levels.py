@@ -88,7 +88,7 @@ def test_text_is_read_back(text):
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ("omf2:5,omf4", "--levels says no steps for level 1; give them"),
+        ("omf2:5,omf4", "--levels gives no steps for level 1; give them"),
         ("omf2,omf3:4", "integrator: There is no integrator 'omf3'"),
         ("omf2:5:x", "'x' in 'omf2:5:x' is not of the form OPTION=VALUE; a level has"),
         ("omf2:5:gauge,omf2:2:gauge", "--levels has the gauge action on several levels"),

@@ -1,13 +1,9 @@
-"""The action with parallelograms: colours, staples, sweeps against NumPy, and averages."""
-
-import itertools
-from functools import cache
+"""The action with parallelograms: staples, lanes, coefficients, and averages."""
 
 import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS, parse
-from gauge_mc.actions.loops import LuscherWeisz
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -15,71 +11,15 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.quantities.plaquette import Parallelograms, Rectangles, plaquette
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
-from tests.reference import parallelograms as reference
 from tests.reference.fields import random_field
 from tests.reference.free_gluons import free_gluons
 from tests.reference.observables import loop_action, loop_staple
-from tests.reference.updates import heat, reflect
 from tests.updates.every_action import loops_of
-from tests.updates.links import assert_heated, assert_overrelaxed, start
-from tests.updates.test_colours import ANY, LATTICES, TOLERANCE
-from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
+from tests.updates.links import start
+from tests.updates.test_colours import LATTICES
 
 NAME = "luscher-weisz:0.7"
 LOOPS = loops_of(parse(NAME))
-BETA = {"su2": 1.5, "su3": 4.0}
-KINDS = pytest.mark.parametrize(
-    ("group", "precision", "lattice"),
-    [
-        ("su2", "single", ANY),
-        *(
-            pytest.param(*kind, marks=pytest.mark.slow)
-            for kind in itertools.product(("su2", "su3"), ("single", "double"), LATTICES)
-            if kind != ("su2", "single", ANY)
-        ),
-    ],
-    ids=str,
-)
-
-
-@pytest.fixture
-def any_group(monkeypatch):
-    """Let the action have one-loop coefficients for every group, to test the kernels."""
-
-    def coefficients(self, group, beta):
-        return {"beta_over_n": beta / group.colours, "c1": self.c1, "c2": self.c2}
-
-    monkeypatch.setattr(LuscherWeisz, "coefficients", coefficients)
-
-
-@cache
-def overrelaxed(lattice, group):
-    return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reflect)
-
-
-@KINDS
-def test_overrelaxation(lattice, group, precision, device, any_group):
-    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
-    overrelax(field, action=NAME)
-    assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision], most=50)
-
-
-@cache
-def heated(lattice, group, precision):
-    def rotation(mu):
-        draws = PhiloxDraws(lattice, SEED, STEP, mu, precision)
-        return heat(draws, BETA[group] / int(group[2]))
-
-    return reference.coloured_sweep(start(lattice, group), LOOPS, rotation)
-
-
-@KINDS
-def test_heatbath(lattice, group, precision, device, any_group):
-    field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
-    random = Random.for_field(field, "philox", seed=SEED)
-    random.step = STEP - 1
-    heatbath(field, BETA[group], random, action=NAME)
-    assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_replicas_move_as_each_does_alone(
         draw, before = dynamics.begin_momenta(), dynamics.begin_actions(dynamics.start)()
         moving, after = dynamics.begin(plan, Failures()), dynamics.begin_actions(plan.ends)
         found = [draw(), before, moving(), after()]
-        ended = [dynamics.links(end).replicas[n] for n, end in enumerate(plan.ends)]
+        ended = [dynamics.links[end].replicas[n] for n, end in enumerate(plan.ends)]
         for n, random in enumerate(alone):
             single = Moving(singles[n], couplings[n], random)
             drawn, before = single.draw(), single.action()

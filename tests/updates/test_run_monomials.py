@@ -82,7 +82,7 @@ def test_columns_are_those_of_the_terms_that_there_are():
     [
         ("pretended-strings", "pretended-springs"),
         ("gauge", "gauge is a term of every run"),
-        ("level=0", "says no name; give "),
+        ("level=0", "needs a name; give "),
         ("pretended-springs", "pretended-springs needs stiffness: Stiffness of the springs"),
         (
             "pretended-weights:stiffness=1",

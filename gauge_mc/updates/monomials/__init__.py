@@ -232,7 +232,7 @@ class Monomial(ABC):
         self.add_force(force, mask, failures)
         self._largest.clear()
         acting = failures.left(mask)
-        for some, size in _alike(acting, sizes):
+        for some, size in alike({n: sizes[n] for n in np.flatnonzero(acting).tolist()}):
             forces |= self._add(force, momenta, some, size)
         if not acting.all():
             force.clear()
@@ -259,13 +259,10 @@ class Monomial(ABC):
         return forces
 
 
-def _alike(mask: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
-    """Yield consecutive chains whose kicks have the same size, with this size."""
-    numbers = enumerate(np.flatnonzero(mask).tolist())
-    for (_, size), group in groupby(
-        numbers, lambda number: (number[1] - number[0], sizes[number[1]])
-    ):
-        chains = [n for _, n in group]
+def alike(sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
+    """Yield ranges of consecutive chains with one size, given sizes by ascending numbers."""
+    for (_, size), group in groupby(enumerate(sizes.items()), lambda x: (x[1][0] - x[0], x[1][1])):
+        chains = [n for _, (n, _) in group]
         yield range(chains[0], chains[-1] + 1), size
 
 

@@ -14,7 +14,6 @@ from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import AlgebraField, Field
@@ -84,12 +83,6 @@ def begin_actions(
         return [Energy.of(np.concatenate([x.reshape(-1) for x in part])) for part in parts]
 
     return actions
-
-
-def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
-    """Return what the kernel `KICK` has found."""
-    mean = math.sqrt(exact_sum(sums[..., 1]) / lattice.links)
-    return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
 @MONOMIALS.register
@@ -191,8 +184,11 @@ class GaugeMonomial(Monomial):
         def wait() -> Mapping[int, Force]:
             totals = replica_sums(links.devices, sums, len(numbers))
             values = largest.by_slice().reshape(len(self.couplings), -1)
-            pairs = zip(totals, numbers, strict=True)
-            return {n: gauge_force(x, values[n], links.lattice) for x, n in pairs}
+            forces = {}
+            for x, n in zip(totals, numbers, strict=True):
+                mean = math.sqrt(exact_sum(x[..., 1]) / links.lattice.links)
+                forces[n] = Force(Energy.of(x[..., 0]), mean, float(values[n].max()))
+            return forces
 
         return wait
 

@@ -63,7 +63,7 @@ from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import entry_points, in_words, nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, flat, named_values
-from gauge_mc.run.functions import options_of_observable
+from gauge_mc.run.measurement import options_of_observable
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.request import ScanRequest
 

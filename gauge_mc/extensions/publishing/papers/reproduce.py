@@ -24,8 +24,8 @@ from gauge_mc.plots.figures.pictures import GREY, SHADE, WIDTH, look, typeset
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.results import open_run
 from gauge_mc.run.state import TIME_LIMIT
-from gauge_mc.run.view import open_run
 from gauge_mc.scans.carry_out import scan
 from gauge_mc.scans.request import ScanRequest
 

@@ -31,13 +31,13 @@ from gauge_mc.extensions.publishing.papers.reproduce import compare_kept, reprod
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run import needs
 from gauge_mc.run.directory import Run
-from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.generate import generate
+from gauge_mc.run.measurement import options_of_observable
+from gauge_mc.run.open_run import RunRequest
 from gauge_mc.run.parameters import UNSTATED, Parameters
-from gauge_mc.run.request import RunRequest
+from gauge_mc.run.results import open_run
 from gauge_mc.run.settings import parse_time
 from gauge_mc.run.state import TIME_LIMIT
-from gauge_mc.run.view import open_run
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, call_apart, make_run

@@ -426,12 +426,12 @@ def test_runs_of_a_batch_have_flows_of_their_own_anisotropies():
     for replica in batch.replicas:
         replica.copy(one)
     observable = GradientFlowObservable.for_lattice(LATTICE, to=0.1)
-    runs = [{"anisotropy": xi} for xi in ("1", "2", "1")]
+    runs = [observable.for_ensemble({"anisotropy": xi}) for xi in ("1", "2", "1")]
     recorder = observable.recorder(batch, runs)
     with batch.devices.measuring():
         recorder.begin()
     found = [records for (records,) in recorder.fetch()]
-    assert found == [observable.for_ensemble(facts).measurer(one)(one) for facts in runs]
+    assert found == [run.measurer(one)(one) for run in runs]
     assert found[0] == found[2] != found[1]
 
 

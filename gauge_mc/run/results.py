@@ -1,36 +1,56 @@
-"""Averages over the measurements of a run, or of several chains."""
+"""Results of runs: averages over chains, reports, and runs as Python sees them."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+import gauge_mc
 from gauge_mc.analysis import timeseries
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.configurations.reading import Configuration, open_configuration
 from gauge_mc.domain.device_pool import EnergyUse
+from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unknown
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.options import Option
 from gauge_mc.progress import duration
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import Run
-from gauge_mc.run.display import Clock, energy_text, link_rate, spent
+from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import TEMPERING
-from gauge_mc.run.state import COMPLETE, STOPPED, RunState
-from gauge_mc.run.thermalisation import columns_made_by, compared_starts
+from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.state import (
+    COMPLETE,
+    STOPPED,
+    Clock,
+    RunState,
+    energy_text,
+    link_rate,
+    saved_updates,
+    spent,
+    state_of,
+)
+from gauge_mc.run.thermalisation import columns_made_by, compared_starts, found_thermalisation
+from gauge_mc.signatures import checks_types
 
 if TYPE_CHECKING:
-    from gauge_mc.run.view import RunResult
+    from matplotlib.figure import Figure
+
+    from gauge_mc.inspection.status import RunStatus
+    from gauge_mc.reports.page import PageReport
 
 TAU_EXP = Option(
     "tau_exp",
@@ -49,14 +69,14 @@ MOST_COMPARED = 6
 """Number of chains that are compared with those from other starts beside averages over all."""
 
 
-def run_averages(run: Run, recorded: Iterable[Measurement]) -> dict[str, timeseries.Estimate]:
+def run_averages(run: Run, recorded: Iterable[Measurement]) -> dict[str, Estimate]:
     """Return the averages of the observables that a run has measured so far."""
     return {name: average for name, average, *_ in _averages(_measured([run], recorded))}
 
 
 @documented
 @dataclass(frozen=True, repr=False)
-class Average(timeseries.Estimate):
+class Average(Estimate):
     """An average with its error as text."""
 
     text: str = result_field("Value with its error in brackets, such as ``0.6019(7)``.", "")
@@ -65,7 +85,7 @@ class Average(timeseries.Estimate):
     )
 
     @classmethod
-    def of(cls, average: timeseries.Estimate, updates: int | None) -> Average:
+    def of(cls, average: Estimate, updates: int | None) -> Average:
         """Return an estimate with its text."""
         return cls(**asdict(average), text=str(average), updates=updates)
 
@@ -152,7 +172,7 @@ def _measured(runs: Sequence[Run], recorded: Iterable[Measurement]) -> Iterator[
 
 def _slow_modes(
     measured: Iterable[MeasurementTables],
-) -> Iterator[tuple[str, timeseries.Estimate, int]]:
+) -> Iterator[tuple[str, Estimate, int]]:
     """Yield the name, the average and the updates between measurements of every slow mode.
 
     Modes of a single measurement are left out, since nothing is known of their tau_int.
@@ -169,7 +189,7 @@ def _slow_modes(
 
 def _averages(
     measured: Iterable[MeasurementTables], tau_exp: float | None = None
-) -> Iterator[tuple[str, timeseries.Estimate, int, int, float]]:
+) -> Iterator[tuple[str, Estimate, int, int, float]]:
     """Yield the label, the average and the updates between measurements of every quantity.
 
     The last two elements are the last update before which the chain seems not to have thermalised,
@@ -265,3 +285,187 @@ def session_table(
         words = f", {each:.3g} nJ per link update" if each else ""
         table.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
     return table
+
+
+@documented
+@dataclass(frozen=True)
+class RunView:
+    """A run and what it has written, which is read from its files when it is asked for.
+
+    Nothing is locked or written, so that the run may be in a folder that is read-only, or another
+    process may continue it. A table is then read up to its last complete row.
+    """
+
+    path: Path = result_field("Run directory.")
+    parameters: Parameters = result_field("Parameters of the run.")
+    sweep: int = result_field(
+        "Number of updates done, thermalisation included, when the object was made; `status` tells "
+        "the present number."
+    )
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
+
+    def _repr_html_(self) -> str:
+        rows = [(label, a, a.format_tau(), a.samples) for label, a in self.averages.items()]
+        names = ("average", "value", "tau_int [measurements]", "measurements")
+        return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}{self._chart()}"
+
+    def _chart(self) -> str:
+        """Return the first quantity along the chain for notebooks; empty if there is none."""
+        from gauge_mc.reports.cells import table_cell
+
+        cut = found_thermalisation(self.path)
+        charts = (table_cell(table, cut.update) for table in self.tables.values())
+        chart = next(filter(None, charts), "")
+        shaded = f"The shaded updates, up to {cut.update}, are those that skip='auto' leaves out."
+        words = [shaded, *cut.cautions] if chart and cut.update else cut.cautions
+        return f"{chart}{''.join(f'<p>{escape(word)}</p>' for word in words)}"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @property
+    def tables(self) -> FileMapping[str, TableData]:
+        """The tables by name, with underscores; their columns are NumPy arrays."""
+        files = {path.stem: path for path in Run(self.path).tables()}
+        return FileMapping("table", files, read_table)
+
+    def __getitem__(self, observable: str) -> TableData:
+        """Return the table of an observable."""
+        tables, name = self.tables, table_name(observable)
+        if name in tables:
+            return tables[name]
+        if observable in OBSERVABLES:
+            from gauge_mc.stored.regenerate import updates_to_measure
+
+            at = updates_to_measure(Run(self.path))
+            again = f", at='{at}'" if at else ""
+            raise UnknownNameError(
+                f"The run {self.path} has no table of {observable}; make one with "
+                f"gauge_mc.measure(run, '{observable}'{again})."
+            )
+        raise unknown("table", observable, tables)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "A run is not a sequence; iterate over run.tables, run.fits or run.configurations, "
+            "which are mappings by name or by update."
+        )
+
+    def __contains__(self, observable: object) -> bool:
+        """Return whether the run has a table of an observable."""
+        return isinstance(observable, str) and table_name(observable) in self.tables
+
+    @property
+    def averages(self) -> SuggestingDict[Estimate]:
+        """The averages of the observables with errors, by label; tau_int is in measurements.
+
+        The errors include autocorrelation. The numbers are those of ``gauge-mc status``.
+        """
+        return SuggestingDict(run_averages(Run(self.path), self.parameters.recorded))
+
+    @property
+    def fits(self) -> FileMapping[str, SuggestingDict[Any]]:
+        """The results of fits by the name of their file, such as ``potential``.
+
+        A result consists of the keys and values of its file, with an `Estimate` for every value
+        with an error, as in ``run.fits["potential"]["free"]["fit"]["r0"]``.
+        """
+        from gauge_mc.fits.files import RESULT, read_fit
+
+        files = {path.stem: path for path in sorted(self.path.glob("*.json"))}
+        results = {name: file for name, file in files.items() if RESULT.recognises(file)}
+        return FileMapping("fit", results, read_fit)
+
+    @property
+    def configs(self) -> FileMapping[int, Path]:
+        """The configuration files by update."""
+        return FileMapping("configuration after update", Run(self.path).configs(), lambda it: it)
+
+    @property
+    def configurations(self) -> FileMapping[int, Configuration]:
+        """The configurations by update; only their headers are read.
+
+        ``run.configurations[200].load()`` is a `Field`, and ``.to_numpy()`` an array.
+
+        Raises
+        ------
+        GaugeError
+            If two files have the same number.
+        """
+        files = Run(self.path).unambiguous_configs()
+        return FileMapping("configuration", files, open_configuration)
+
+    def status(self) -> RunStatus:
+        """Return the state and the progress of the run, as `gauge_mc.status` does."""
+        return gauge_mc.status(self.path)  # type: ignore[return-value]
+
+    def report(self, output: str | Path | None = None, **options: Any) -> PageReport:
+        """Write a page that shows everything about this run; see `gauge_mc.report`."""
+        return gauge_mc.report(self, output, **options)
+
+    def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
+        """Draw a figure of this run; see `gauge_mc.plot`."""
+        return gauge_mc.plot(what, self, output, **options)
+
+
+@documented
+@dataclass(frozen=True)
+class RunResult(RunView):
+    """The result of a session: the run, see `RunView`, and what the session has done."""
+
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end of the run; None if the run is complete.",
+        None,
+    )
+    root: bool = result_field(
+        "Whether this process wrote the files. In an MPI job only one process does.", True
+    )
+    seconds: float = result_field("Duration of the session in seconds.", 0.0)
+    links_per_s: float = result_field(
+        "Link updates per second, including the time for measurements and files; 0 if unknown.", 0.0
+    )
+    times: Mapping[str, float] = result_field(
+        "Shares of the time of the session by name, in seconds.", dict
+    )
+    joules: float | None = result_field(
+        "Energy that the devices used in the session, in joules; None if it is not available.", None
+    )
+    nj_per_link: float | None = result_field("The same in nJ per link update.", None)
+    energy_source: str = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available.", ""
+    )
+
+    def __repr__(self) -> str:
+        state = f"stopped by {self.stopped}" if self.stopped else "complete"
+        return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
+
+
+@checks_types
+def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
+    """Open a run to read what it has written, without a lock and without writing anything.
+
+    Parameters
+    ----------
+    path : path, optional
+        Run directory; by default the newest run in ``runs/``.
+
+    Returns
+    -------
+    RunView
+        The run; its files are read when they are asked for.
+
+    Raises
+    ------
+    UsageError
+        If the directory contains no run.
+    GaugeError
+        If run.toml is damaged.
+    """
+    run = only_newest_run() if path is None else Run(Path(path))
+    if not run.exists() and (run.path / "scan.toml").is_file():
+        raise UsageError(f"{run.path} is a scan; open one of the runs in its folder.")
+    parameters = run.read()[0]
+    # Tables and configurations can be read even if the checkpoint is damaged.
+    return RunView(run.path, parameters, state_of(run, parameters, saved_updates(run)).sweep)
