@@ -6,12 +6,10 @@ import ctypes
 import math
 import mmap
 import os
-import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
@@ -31,70 +29,11 @@ from gauge_mc.devices.cpu.topology import (
     topology,
     usable_cores,
 )
-from gauge_mc.devices.host import EnergyCounter, allowed_cores, free_memory
+from gauge_mc.devices.energy import EnergyCounter, package_counters
+from gauge_mc.devices.host import free_memory
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Library, Variant
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError, UsageError
-
-POWERCAP = Path("/sys/class/powercap")
-"""Folder with the energy counters of the system."""
-
-PROCESSORS = Path("/sys/devices/system/cpu")
-"""Folder that tells to which package a core belongs."""
-
-JOULE = 1e6
-"""Number of the counters' units, microjoules, in a joule."""
-
-ALLOW = f"sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj   # until the next restart"
-LOAD = "sudo modprobe intel_rapl_msr   # which does nothing in a virtual machine"
-
-
-def package_counters(
-    powercap: Path | None = None, processors: Path | None = None
-) -> list[EnergyCounter]:
-    """Return the counters of the packages whose cores this process may use."""
-    counters = []
-    packages = _packages_of_this_process(processors or PROCESSORS)
-    # Parts of a package are called intel-rapl:0:0; the whole machine may be called psys.
-    for folder in sorted((powercap or POWERCAP).glob("intel-rapl:[0-9]*")):
-        name = _text(folder / "name") if folder.name.count(":") == 1 else ""
-        package = re.match(r"package-(\d+)", name)
-        if package and (packages is None or int(package[1]) in packages):
-            read = partial(_joules, folder / "energy_uj")
-            limit = _joules(folder / "max_energy_range_uj")
-            counters.append(EnergyCounter(name, "RAPL", read, limit))
-    if not counters:
-        raise GaugeError("this system shows no energy counter of the processor (RAPL)")
-    for counter in counters:
-        counter.read()
-    return counters
-
-
-def _joules(path: Path) -> float:
-    """Return the energy in a file in joules."""
-    text = _text(path)
-    if not text.isdecimal():
-        raise GaugeError(f"{path} contains no number")
-    return int(text) / JOULE
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except PermissionError as error:
-        raise GaugeError("only root can read the energy counters (RAPL)") from error
-    except OSError as error:
-        raise GaugeError(f"{path} cannot be read ({error.strerror})") from error
-
-
-def _packages_of_this_process(processors: Path) -> set[int] | None:
-    """Return the numbers of the packages whose cores this process may use; None if unknown."""
-    cores = allowed_cores()
-    paths = [processors / f"cpu{core}/topology/physical_package_id" for core in cores]
-    try:
-        return {int(path.read_text()) for path in paths}
-    except (OSError, ValueError):
-        return None
+from gauge_mc.errors import NoKernelsError, NoMemoryError, UsageError
 
 
 def touch_first(address: int, nbytes: int, cores: Sequence[Core]) -> None:

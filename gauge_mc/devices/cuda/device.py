@@ -32,8 +32,7 @@ from gauge_mc.devices.cuda.kernel import (
     candidates,
     default_bounds,
 )
-from gauge_mc.devices.cuda.nvml import gpu_counter
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter, nvidia_counter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError
 
@@ -176,6 +175,8 @@ class CudaDevice:
     cache_bytes = 0
     in_host_memory = False
     has_side_stream = True
+    counter: Callable[[str], EnergyCounter] = staticmethod(nvidia_counter)
+    """Returns the energy counter of the GPU at a PCI bus address."""
     _contexts = Contexts()
 
     def __init__(self, ordinal: int = 0):
@@ -493,7 +494,7 @@ class CudaDevice:
 
     def energy_counters(self) -> list[EnergyCounter]:
         """Return the counter of the GPU; see `Device.energy_counters`."""
-        return [gpu_counter(self._device.pci_bus_id())]
+        return [self.counter(self._device.pci_bus_id())]
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""

@@ -9,51 +9,13 @@ from __future__ import annotations
 import importlib
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import requires
-from itertools import permutations
-from typing import Any
 
-from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.devices.cuda.compiler import find_cuda_compiler
 from gauge_mc.devices.cuda.driver import LEAST_DRIVER, capabilities, driver_release
-from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import PYTHON
-
-
-def findings_of_gpus(
-    backend: Backend, driver: Any, counter: Callable[[str], EnergyCounter], remedy: str
-) -> Iterator[Finding]:
-    """Check energy counters and copies of all GPUs of a backend."""
-    count = backend.count()
-    yield _energy(backend, count, counter, remedy)
-    if count > 1:
-        yield _peers(driver, count)
-
-
-def _energy(
-    backend: Backend, count: int, counter: Callable[[str], EnergyCounter], remedy: str
-) -> Finding:
-    """Check whether the energy of all GPUs can be read."""
-    subject = f"energy of the {backend.label}s"
-    try:
-        counters = [counter(backend.identity(ordinal)) for ordinal in range(count)]
-    except GaugeError as error:
-        return Finding(subject, False, f"not available: {error}", remedy)
-    return Finding(subject, True, ", ".join(sorted({c.source for c in counters})))
-
-
-def _peers(driver: Any, count: int) -> Finding:
-    """Check which pairs of GPUs can copy to each other directly."""
-    gpus = [driver.Device(ordinal) for ordinal in range(count)]
-    pairs = list(permutations(range(count), 2))
-    through_host = [f"{a}→{b}" for a, b in pairs if not gpus[a].can_access_peer(gpus[b])]
-    detail = "all GPUs copy to each other directly"
-    if through_host:
-        detail = f"copies go through host memory for {', '.join(through_host)}"
-    return Finding("copies between GPUs", True, detail)
-
 
 MEGABYTES = {"cuda-bindings": 9, "nvidia-cuda-nvrtc": 91}
 """Approximate size of the wheels that are downloaded, with what they need."""
@@ -75,7 +37,7 @@ def install(say: Callable[[str], None]) -> None:
     wheels = [bindings] if compiler_fits else [bindings, compiler]
     size = MEGABYTES["cuda-bindings"] + (0 if compiler_fits else MEGABYTES["nvidia-cuda-nvrtc"])
     say(f"installing {', '.join(wheels)}: about {size} MB are downloaded, and nothing is built")
-    _pip("install", *wheels)
+    _checked([*PYTHON, "-m", "pip", "--disable-pip-version-check", "install", *wheels])
     importlib.invalidate_caches()
     if not _compiler_fits(driver):
         raise GaugeError(
@@ -108,10 +70,6 @@ def _compiler_fits(driver: tuple[int, int] | None) -> bool:
     ):
         return False
     return all(cuda_compiler.compiles_for("sm_{}{}".format(*c)) for c in capabilities())
-
-
-def _pip(*words: str) -> None:
-    _checked([*PYTHON, "-m", "pip", "--disable-pip-version-check", *words])
 
 
 def _checked(command: Sequence[str]) -> None:
