@@ -31,7 +31,7 @@ import typer.core
 
 from gauge_mc import __version__
 from gauge_mc.errors import INTERRUPTED, REMEDIES, CautionWarning, GaugeError, UsageError
-from gauge_mc.interruption import note
+from gauge_mc.process import note
 from gauge_mc.quoting import TYPED, printable, sentence, shortened
 from gauge_mc.registry import WHOLE, Registry, in_any_case, nearest, plugin_failure
 

@@ -1,4 +1,4 @@
-"""All figures that can be drawn of the runs."""
+"""Figures of a page: all plots, time series with their statistics, and charts for notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import autocorrelation
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData
 from gauge_mc.fits.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.drawing import draw, options_to_draw
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
 from gauge_mc.plots.figures.pictures import SUPERSCRIPTS
+from gauge_mc.quantities.potential.static_potential import StaticPotential
 from gauge_mc.reports import SECTIONS, Section
-from gauge_mc.reports.charts import Chart, ChartLine
+from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded
-from gauge_mc.reports.page import ChainSeries, Quantity, Subject, single
+from gauge_mc.reports.page import ChainSeries, Quantity, Subject, columns_of, single
 from gauge_mc.run.thermalisation import SKIP, sentences_about
 
 if TYPE_CHECKING:
@@ -473,3 +475,39 @@ def placed(
     array = np.full(size, math.nan)
     array[places] = values
     return array
+
+
+CURVE = 60
+"""Number of places at which the curve of a fit is drawn."""
+
+
+def cell(chart: Chart) -> Markup:
+    """Return a chart with its title, as a part of the output of a cell."""
+    place = f"margin: 0; width: 100%; max-width: {WIDTH}px"
+    title = element("figcaption", chart.title)
+    return element("figure", title, chart.drawing(), style=place)
+
+
+def table_cell(table: TableData, cut: int = 0) -> Markup:
+    """Return the first quantity of a table along the chain, with its running average."""
+    for column, sweeps, values in columns_of(table):
+        series = ChainSeries("the chain", sweeps, values, cut if (sweeps > cut).any() else 0)
+        chart = history_chart(Quantity("", column, [series]))
+        return cell(replace(chart, title=column.average or column.short))
+    return Markup("")
+
+
+def potential_cell(result: StaticPotential) -> Markup:
+    """Return V(R) with errors, and the most probable fit, if there is one."""
+    fit, r = result.best, result.distances
+    places = np.unique(np.concatenate([r, np.linspace(fit.r_min, fit.r_max, CURVE) if fit else r]))
+    at, errors = np.searchsorted(places, r), np.array([point.error for point in result.points])
+    value, error = (placed(at, series, places.size) for series in (result.continuum, errors))
+    lines = [ChartLine("V", value, error, look="points")]
+    if fit:
+        inside = (places >= fit.r_min) & (places <= fit.r_max)
+        curve, band = (np.where(inside, y, math.nan) for y in fit.curve(places))
+        lines.append(ChartLine("fit", curve, band, 1))
+    scale = f", r₀/a = {result.scales['r0']}" if "r0" in result.scales else ""
+    words = f"Static potential at {r.size} distances{scale}."
+    return cell(Chart("Static potential", "R/a", "a V(R)", places, lines, words))

@@ -31,7 +31,7 @@ def test_help_imports_nothing_that_takes_time():
     """Neither NumPy nor any module of the package but those of the command line itself."""
     found = imported_by("--help")
     ours = {name for name in found if name.partition(".")[0] == "gauge_mc"}
-    own = {"cli", "cli.help", "console", "errors", "interruption", "quoting", "registry"}
+    own = {"cli", "cli.help", "console", "errors", "process", "quoting", "registry"}
     assert ours == {"gauge_mc", "gauge_mc.defaults", *(f"gauge_mc.{name}" for name in own)}
     assert "numpy" not in found
 

@@ -11,7 +11,6 @@ from typing import Any
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.devices.cuda import compiler
-from gauge_mc.devices.cuda import install as installation
 from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.devices.cuda.driver import (
     INSTALL,
@@ -113,7 +112,7 @@ class Cuda(GpuBackend):
 
     def install(self, say: Callable[[str], None]) -> None:
         """Install bindings of the driver and, if needed, a compiler; see `Backend.install`."""
-        installation.install(say)
+        compiler.install(say)
 
     def findings(self) -> Iterator[Finding]:
         """Check bindings, the compiler, the driver, energy counters, and copies between GPUs."""

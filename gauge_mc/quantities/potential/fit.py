@@ -175,7 +175,7 @@ class PotentialResult(FitResult):
         }
 
     def _chart(self) -> str:
-        from gauge_mc.reports.cells import potential_cell
+        from gauge_mc.reports.figures import potential_cell
 
         return potential_cell(self.potential)
 
