@@ -144,7 +144,7 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     """Time trajectories on a thermal field, or on the configuration with which a run starts."""
     p, algorithm = parameters, parameters.algorithm
     if not algorithm.has_parts:
-        raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
+        raise UsageError(f"--hmc times trajectories; the algorithm {algorithm.name} has none.")
     batch = thermal(p, bench.devices, chains)
     field, randoms = batch.field, [chain.random for chain in batch.chains]
     couplings, links = [p.coupling] * chains, p.lattice.links

@@ -300,7 +300,7 @@ def _warning(
 
 
 def _completion(program: Callable[[], Any]) -> int:
-    """Print what a shell asks for; whatever fails leaves the line that somebody types as it is."""
+    """Print what a shell asks for; after a failure the typed line stays as it is."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
         return int(program() or 0)
     return 1
@@ -386,7 +386,7 @@ def say(*texts: str, error: bool = False) -> None:
 
 
 SILENT = (errno.EPIPE, errno.EBADF)
-"""Failures that are nothing to complain about: nobody wants to read the output."""
+"""Failures without a message: there is no reader of the output."""
 
 
 class LenientFile(io.RawIOBase):
@@ -458,7 +458,7 @@ class Streams:
         )
 
     def failure(self) -> OSError | None:
-        """Return the failure of an output that somebody wants to read, after the last output."""
+        """Return the failure of an output that has a reader, after the last output."""
         for stream in (self.stdout, self.stderr):
             stream.flush()
         failures = (file.failure for file in self._files)

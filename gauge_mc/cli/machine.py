@@ -73,8 +73,8 @@ HELP = HelpTexts(
     hmc="Time trajectories of hybrid Monte Carlo and their parts instead, and the gauge force "
     "in units of a stage of a gradient flow.",
     card="With --hmc: time the trajectories of this run card.",
-    chains="With --hmc: time the trajectories of so many chains, which move together, but with "
-    "quarks on large lattices one after the other.",
+    chains="With --hmc: time the trajectories of this number of chains, which move together, but "
+    "with quarks on large lattices one after the other.",
     over="Do it for each of these values of an option, and compare the rates. The option is "
     "lattice, devices, threads or precision.",
     weak="With --over devices or threads: extend the lattice along t with their number.",

@@ -1,4 +1,4 @@
-"""The averages of a scan against the coupling."""
+"""Plots of any observable: histories, averages against the coupling, and scans."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ REFUSED = {
     "--backend cpu --tune": "--tune works only on a GPU",
     "--card card.toml": "--card is for --hmc; add it, or leave out --card",
     "--backend cpu --hmc --card card.toml": (
-        "--hmc times trajectories, which the algorithm heatbath has not"
+        "--hmc times trajectories; the algorithm heatbath has none"
     ),
     "--weak": "--weak and --plot are for --over",
     "--plot a.png": "--weak and --plot are for --over",

@@ -4,12 +4,6 @@ Blocks of recorded launches may begin before the launch that they follow has end
 that a launch takes overlaps with the launch before it. Kernels wait first of all until that one has
 ended (`wait_for_launches` in ``arch/gpu_launch.h``), so that results are the same. See
 "Programmatic Dependent Launch" in the CUDA C++ Programming Guide.
-
-Blocks of recorded launches that begin before the launch that they follow has ended.
-
-Then the time that a launch takes overlaps with the launch before it. Kernels wait first of all
-until that one has ended (`wait_for_launches` in ``arch/gpu_launch.h``), so that results are the
-same. See "Programmatic Dependent Launch" in the CUDA C++ Programming Guide.
 """
 
 from __future__ import annotations
