@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from docs.studies.potential_coverage import TRUTH, cover, study
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.potential.forms import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import PathLoops
@@ -18,7 +19,6 @@ from tests.analysis.synthetic_loops import (
     static_potential,
     synthetic_loops,
 )
-from tests.tools.potential_coverage import TRUTH, cover, study
 
 
 def steady(samples=100, size=6, seed=0, **options):
