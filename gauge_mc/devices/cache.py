@@ -175,7 +175,10 @@ def compiled(
                 watcher(kernel.name)
             built = Path(scratch) / path.name
             printed = run_compiler(kernel.name, unit, command, built)
-            _store(path, built.read_bytes(), printed)
+            content = built.read_bytes()
+            checksum = hashlib.sha256(content).hexdigest()
+            keep(path.with_suffix(".txt"), f"{checksum}\n{printed}".encode())
+            write_file(path, content)
     except OSError as error:
         remedy = REMEDIES.get(error.errno or 0, "check the disk")
         raise NoKernelsError(
@@ -183,13 +186,6 @@ def compiled(
             "or name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
     return path, printed
-
-
-def _store(path: Path, content: bytes, printed: str) -> None:
-    """Write an object file, and the report of the compiler with the checksum of the object."""
-    digest = hashlib.sha256(content).hexdigest()
-    keep(path.with_suffix(".txt"), f"{digest}\n{printed}".encode())
-    write_file(path, content)
 
 
 def _report(path: Path) -> str | None:

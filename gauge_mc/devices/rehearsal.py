@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers
+from gauge_mc.devices.base import Buffer, Copy, Device, Launch, Registers
 from gauge_mc.devices.kernels import Kernel, Variant
 
 FIRST_ADDRESS = 1 << 40
@@ -126,9 +126,6 @@ class RehearsalDevice:
         """Return a property of the device that it stands for."""
         return getattr(self._device, name)
 
-    def compile(self, kernel: Kernel, variant: Variant) -> None:
-        """Do nothing."""
-
     def kernel(self, kernel: Kernel, variant: Variant) -> NoKernel:
         """Return a kernel that does nothing."""
         return NoKernel(self._count)
@@ -151,31 +148,9 @@ class RehearsalDevice:
         """Return the memory in use."""
         return self.memory.used
 
-    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
-        """Do nothing."""
-
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """Return zeros."""
         return np.zeros(nbytes, np.uint8)
-
-    def copy(self, target: Buffer, source: Buffer) -> None:
-        """Do nothing."""
-
-    def event(self) -> NoEvent:
-        """Return an event that is reached."""
-        return NoEvent()
-
-    def wait(self, event: Event) -> None:
-        """Return at once."""
-
-    def fork(self) -> None:
-        """Do nothing."""
-
-    def join(self) -> None:
-        """Do nothing."""
-
-    def swap_streams(self) -> None:
-        """Do nothing."""
 
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], NoEvent]:
         """Return a call that does nothing."""
@@ -189,16 +164,16 @@ class RehearsalDevice:
         """Return host memory."""
         return np.empty(nbytes, np.uint8)
 
-    def download(self, data: NDArray[np.uint8], origin: int) -> NoEvent:
-        """Do nothing."""
+    def event(self, *_: object) -> NoEvent:
+        """Return an event that is reached."""
         return NoEvent()
 
-    def upload(self, to: int, data: NDArray[np.uint8]) -> NoEvent:
-        """Do nothing."""
-        return NoEvent()
+    download = upload = event
 
-    def synchronize(self) -> None:
-        """Return at once."""
+    def synchronize(self, *_: object) -> None:
+        """Return at once, since there is nothing to do."""
+
+    compile = write = copy = wait = fork = join = swap_streams = synchronize
 
     def close(self) -> None:
         """Forget the scratch memory; the device that it stands for stays open."""

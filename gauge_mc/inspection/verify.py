@@ -256,7 +256,7 @@ def refused(error: GaugeError, advance: CheckProgress) -> str:
 def _scan_checks(path: Path) -> list[Check]:
     """Return the checks of scan.toml, of the scan's table, and of its runs."""
     scan = _known_scan(path)
-    checks = [Check(scan.toml, partial(_scan_record, path))]
+    checks = [Check(scan.toml, lambda advance: f"runs: {len(Scan.read(path).members())}")]
     if scan.table.exists():
         checks.append(Check(scan.table, partial(_scan_table, scan)))
     begun = [member for member in scan.members() if member.begun()]
@@ -299,20 +299,15 @@ def _known_parameters(run: Run) -> Parameters | None:
 def _run_checks(run: Run) -> list[Check]:
     parameters, sweep = _known_parameters(run), saved_updates(run)
     begun = run.begun() or run.checkpoint.exists()
+    measured = parameters.recorded if parameters and sweep else ()
+    tables = {*run.tables(), *(run.table(item.observable) for item in measured)}
     return [
-        Check(run.toml, partial(_record, run)),
+        Check(run.toml, lambda advance: f"sessions: {len(run.read()[1])}"),
         *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if begun else []),
         *([Check(run.thinned, partial(_thinned, run, parameters))] if run.thinned.exists() else []),
-        *_table_checks(run, parameters, sweep),
+        *(Check(path, partial(_table, path, parameters, sweep)) for path in sorted(tables)),
         *_configuration_checks(run, parameters, sweep),
     ]
-
-
-def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
-    """Return the checks of all tables that exist or should exist."""
-    measured = parameters.recorded if parameters and sweep else ()
-    paths = {*run.tables(), *(run.table(item.observable) for item in measured)}
-    return [Check(path, partial(_table, path, parameters, sweep)) for path in sorted(paths)]
 
 
 def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
@@ -377,11 +372,6 @@ def _tables_to_compare(run: Run) -> dict[str, TableData]:
     return tables
 
 
-def _scan_record(path: Path, advance: CheckProgress) -> str:
-    """Check scan.toml."""
-    return f"runs: {len(Scan.read(path).members())}"
-
-
 def _scan_table(scan: Scan, advance: CheckProgress) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = _points(scan.table)
@@ -435,11 +425,6 @@ def _updates_measured(scan: Scan, names: Sequence[str]) -> dict[tuple[object, ..
     return result
 
 
-def _record(run: Run, advance: CheckProgress) -> str:
-    """Check run.toml."""
-    return f"sessions: {len(run.read()[1])}"
-
-
 def _checkpoint(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
@@ -455,7 +440,10 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
     """Check a table of a run whose checkpoint is after `sweep` updates."""
     table = _sound(path)
     if parameters:
-        _check_origin(path, table, parameters)
+        for name in ("group", "lattice", "beta"):
+            stated, expected = table.header.get(name), str(parameters.values()[name])
+            if stated not in (None, expected):
+                raise DamagedError(f"{path} belongs to another run: its {name} is {stated}.")
         for item in parameters.recorded:
             if path == Run(path.parent).table(item.observable):
                 _check_rows(path, table, parameters, item, sweep)
@@ -493,14 +481,6 @@ def _sound(path: Path) -> TableData:
                 f"{path} is damaged: row {row + 1} contains {column[row]} for {name}."
             )
     return table
-
-
-def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
-    """Check that a table belongs to the run."""
-    for name in ("group", "lattice", "beta"):
-        stated, expected = table.header.get(name), str(parameters.values()[name])
-        if stated not in (None, expected):
-            raise DamagedError(f"{path} belongs to another run: its {name} is {stated}.")
 
 
 def _check_rows(

@@ -179,16 +179,15 @@ class PlotsSection(Section):
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return the figures, and why others were not possible."""
         plots, missing = [], []
-        runs = [run.path for run in subject.runs]
-        labels = {run.path: run.label for run in subject.runs}
+        runs = {run.path: run.label for run in subject.runs}
         for name, plot in PLOTS.items():
             if plot.of_several or name in subject.drawn:
                 continue
-            groups = [[path] for path in subject.scans] if plot.of_scans else [runs]
+            groups = [{path: path.name} for path in subject.scans] if plot.of_scans else [runs]
             shown = []
-            for paths in groups:
+            for labels in groups:
                 try:
-                    shown += _figures(plot, paths, labels, subject)
+                    shown += _figures(plot, labels, subject)
                 except GaugeError as error:
                     missing.append(element("li", f"{name}: {error}"))
             if shown:
@@ -208,27 +207,25 @@ def figures_of_fit(fit: str, labels: dict[Path, str], subject: Subject) -> list[
     for plot in PLOTS.values():
         if plot.fit == fit:
             with suppress(GaugeError):  # which the other figures say
-                figures = _figures(plot, [*labels], labels, subject)
+                figures = _figures(plot, labels, subject)
                 subject.drawn.add(plot.name)
                 return [element("div", *figures, class_="pictures")]
     return []
 
 
-def _figures(
-    plot: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
-) -> list[Markup]:
+def _figures(plot: Plot, labels: dict[Path, str], subject: Subject) -> list[Markup]:
     """Return the figures of a plot, which may show results of fits that the page has made."""
     try:
         with exactly_of_tables():
-            return _drawn(plot, paths, labels, subject)
+            return _drawn(plot, labels, subject)
     except GaugeError as error:
-        if plot.of_scans or not any(subject.results.get(path) for path in paths):
+        if plot.of_scans or not any(subject.results.get(path) for path in labels):
             raise
-        with _with_results(paths, subject) as copies, suppress(GaugeError):
+        with _with_results([*labels], subject) as copies, suppress(GaugeError):
             named = {copy: labels[path] for path, copy in copies.items()}
             stale = isinstance(error, FitOfOtherTablesError)
             notes = [f"{error} The figure shows a fit that was made for this page."] * stale
-            return _drawn(plot, [*copies.values()], named, subject, notes)
+            return _drawn(plot, named, subject, notes)
         raise
 
 
@@ -250,31 +247,22 @@ def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path
 
 
 def _drawn(
-    plot: Plot,
-    paths: Sequence[Path],
-    labels: dict[Path, str],
-    subject: Subject,
-    notes: Sequence[str] = (),
+    plot: Plot, labels: dict[Path, str], subject: Subject, notes: Sequence[str] = ()
 ) -> list[Markup]:
     """Return a figure of all runs, or one of each run if the plot takes only one.
 
     Notes are shown below it, beside its cautions.
     """
     try:
-        return [_figure(plot, paths, labels, subject, notes)]
+        return [_figure(plot, labels, subject, notes)]
     except UsageError:
-        if len(paths) < 2:
+        if len(labels) < 2:
             raise
-    return [_figure(plot, [path], labels, subject, notes) for path in paths]
+    return [_figure(plot, {path: label}, subject, notes) for path, label in labels.items()]
 
 
-def _figure(
-    plot: Plot,
-    paths: Sequence[Path],
-    labels: dict[Path, str],
-    subject: Subject,
-    notes: Sequence[str],
-) -> Markup:
+def _figure(plot: Plot, labels: dict[Path, str], subject: Subject, notes: Sequence[str]) -> Markup:
+    paths = [*labels]
     skip = {SKIP.name: subject.skip} if SKIP in plot.options else {}
     options, _ = options_to_draw(plot, paths, skip)  # averages say what is left out
     with (
@@ -291,7 +279,7 @@ def _figure(
             content = figure_bytes(figures[0], "svg")
         if figures and not 0 < len(content) <= LARGEST:
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
-    names = ", ".join(labels.get(path, path.name) for path in paths)
+    names = ", ".join(labels.values())
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     yet_said = subject.not_yet_said([*notes, *sentences_about(cautions)])
     word = plot.summary[:2].isalpha()  # and no symbol such as t²

@@ -29,7 +29,7 @@ from gauge_mc.fits.files import kept_skip
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
-from gauge_mc.reports.markup import Markup, element, joined, text
+from gauge_mc.reports.markup import Markup, element, text
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.lock import now
@@ -352,13 +352,15 @@ def page(subject: Subject) -> tuple[str, list[str]]:
     title = "; ".join(run.label for run in subject.runs[:3])
     heading = f"Report: {title}"
     byline = element("p", f"Made by gauge-mc {__version__}, {now()}")
+    words = "The charts are drawn by uPlot, which has this licence:"
+    licence = element("p", words), element("pre", asset(LICENSE))
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="jump"),
         element("header", element("h1", heading), byline),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *parts, id="content", tabindex="-1"),
-        element("footer", element("details", element("summary", "Licences"), _licence())),
+        element("footer", element("details", element("summary", "Licences"), *licence)),
         element("script", Markup(script())),
     )
     digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
@@ -391,8 +393,3 @@ def asset(name: str, package: str = "gauge_mc.reports") -> str:
 def script() -> str:
     """Return all scripts of a page, which nothing in a run can change."""
     return "\n".join(map(asset, SCRIPTS))
-
-
-def _licence() -> Markup:
-    words = "The charts are drawn by uPlot, which has this licence:"
-    return joined([element("p", words), element("pre", asset(LICENSE))])

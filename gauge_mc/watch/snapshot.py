@@ -210,7 +210,10 @@ class Watcher:
         state = COMPLETE if states == {COMPLETE} else state
         rate = sum(x.links_per_s or 0.0 for x in entries) or None
         subject, progress = (str(self.path), True, time.time()), (state, share, rate)
-        runs = tuple(self._run(self.path / name) for name in _detailed(entries))
+        working = [entry.name for entry in entries if entry.state == RUNNING]
+        begun = [entry.name for entry in entries if entry.state != WAITING and entry.sweep]
+        detailed = working[:DETAILED] or begun[-DETAILED:]
+        runs = tuple(self._run(self.path / name) for name in detailed)
         failed = (x.name for x in entries if x.state == FAILED)
         warnings = tuple(f"{name}: {failures[name]}" for name in failed)
         remaining, log = links / rate if rate else None, self._log.last()
@@ -227,13 +230,6 @@ class Watcher:
         if cached is None or cached[0] != key:
             cached = self._members[member.run.path] = (key, member.sweep())
         return cached[1]
-
-
-def _detailed(members: Sequence[MemberState]) -> list[str]:
-    """Return the names of the runs of a scan that are shown with their histories."""
-    working = [member.name for member in members if member.state == RUNNING]
-    begun = [member.name for member in members if member.state != WAITING and member.sweep]
-    return working[:DETAILED] or begun[-DETAILED:]
 
 
 def _leads_out(path: Path) -> bool:

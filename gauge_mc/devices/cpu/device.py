@@ -249,7 +249,8 @@ class CpuDevice:
         self._scratch: dict[str, CpuBuffer] = {}
         self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
-        self._teams = Teams(self.threads, self._team_library)
+        library = partial(self._library, TEAM, Variant("double"), "make_team", "end_team")
+        self._teams = Teams(self.threads, library)
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
         self.name = f"{compiler.processor()[0]}, {threads_in_words}"
 
@@ -272,9 +273,6 @@ class CpuDevice:
             library = self._library(*key, kernel.name)
             self._kernels[key] = CpuKernel(library[kernel.name], self._teams, self._worker)
         return self._kernels[key]
-
-    def _team_library(self) -> ctypes.CDLL:
-        return self._library(TEAM, Variant("double"), "make_team", "end_team")
 
     def _library(self, kernel: Kernel, variant: Variant, *functions: str) -> ctypes.CDLL:
         """Load a compiled file, which has these functions."""

@@ -190,7 +190,8 @@ def _paths() -> Iterator[str]:
     yield from filter(_can_run, programs)
     places = [t / name for t in (*toolkits, *wheels, Path(sys.prefix)) for name in LIBRARIES]
     libraries = {path for place in places for path in place.glob(LIBRARY)}
-    yield from map(str, sorted(libraries, key=_release_of_name, reverse=True))
+    releases = {path: [int(word) for word in re.findall(r"\d+", path.name)] for path in libraries}
+    yield from map(str, sorted(libraries, key=releases.__getitem__, reverse=True))
     yield from filter(_can_run, (str(folder / "bin" / "nvcc") for folder in wheels))
 
 
@@ -203,10 +204,6 @@ def wheel_folders() -> list[Path]:
 
 def _can_run(path: str) -> bool:
     return os.access(path, os.X_OK)
-
-
-def _release_of_name(path: Path) -> list[int]:
-    return [int(word) for word in re.findall(r"\d+", path.name)]
 
 
 MEGABYTES = {"cuda-bindings": 9, "nvidia-cuda-nvrtc": 91}
