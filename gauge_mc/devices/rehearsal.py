@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Launch, Registers
+from gauge_mc.devices.base import Buffer, BufferOwner, Copy, Device, Launch, Registers
 from gauge_mc.devices.kernels import Kernel, Variant
 
 FIRST_ADDRESS = 1 << 40
@@ -98,7 +98,7 @@ class NoKernel:
         self._launched()
 
 
-class RehearsalDevice:
+class RehearsalDevice(BufferOwner[CountedBuffer]):
     """Another device of which nothing is used but its properties.
 
     It counts the memory that it is asked for. What is read from it is zero, and kernels are neither
@@ -119,8 +119,8 @@ class RehearsalDevice:
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__()
         self._device, self.memory, self.launches = device, CountedMemory(), 0
-        self._scratch: dict[str, CountedBuffer] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Return a property of the device that it stands for."""
@@ -136,13 +136,6 @@ class RehearsalDevice:
     def allocate(self, nbytes: int) -> CountedBuffer:
         """Count memory; see `Device.allocate`."""
         return CountedBuffer(nbytes, self.memory)
-
-    def scratch(self, use: str, nbytes: int) -> CountedBuffer:
-        """Count memory that is used again; see `Device.scratch`."""
-        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
-            self._scratch.pop(use, None)
-            self._scratch[use] = self.allocate(nbytes)
-        return self._scratch[use]
 
     def allocated_bytes(self) -> int:
         """Return the memory in use."""

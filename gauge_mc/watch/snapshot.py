@@ -23,16 +23,11 @@ from gauge_mc.inspection.status import run_status
 from gauge_mc.observables import table_name
 from gauge_mc.reports.page import columns_of, single
 from gauge_mc.results import documented, result_field
+from gauge_mc.run import thermalisation as transients
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
-from gauge_mc.run.thermalisation import (
-    compared_starts,
-    declared_columns,
-    series_of,
-    thermalisation_of,
-)
 from gauge_mc.scans.carry_out import MemberState, share_done
 from gauge_mc.scans.scan import Member, Scan, is_scan
 
@@ -316,8 +311,14 @@ class _WatchedRun:
         if self._measured <= rows < GROWTH * max(self._measured, 0.9):
             return
         self._measured = rows
-        every = [(table.path.name, series) for table in tables for series in series_of(table.data)]
-        thermalisation = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
+        every = [
+            (table.path.name, series)
+            for table in tables
+            for series in transients.series_of(table.data)
+        ]
+        thermalisation = transients.thermalisation_of(
+            self.run.path, every, transients.compared_starts(self.run.path)
+        )
         self._cut = thermalisation.update
         slowest = [x for table in tables if (x := table.average(self._cut))]
         worst = max(slowest, key=lambda x: x.tau_int / x.samples, default=None)
@@ -389,7 +390,7 @@ def _series(table: TableData) -> Iterator[Series]:
     if len(table) and SWEEP in table and not single(table):
         updates, first = np.unique(table[SWEEP], return_index=True)
         rows = np.diff(first, append=len(table))
-        made_by, columns = declared_columns(table)
+        made_by, columns = transients.declared_columns(table)
         for column in columns:
             if column.kind is float and not column.index and column.name in table:
                 values = np.asarray(table[column.name], np.float64)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers, split_steps
+from gauge_mc.devices import base
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.topology import (
@@ -190,15 +189,15 @@ class CpuKernel:
 
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
-    ) -> Iterator[Launch]:
+    ) -> Iterator[base.Launch]:
         """Return calls that run consecutive steps; see `LoadedKernel.launches`."""
-        return (partial(self, part) for part in split_steps(steps, lengths))
+        return (partial(self, part) for part in base.split_steps(steps, lengths))
 
-    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+    def prepared(self, steps: ctypes.Array[Any]) -> base.Launch:
         """Return a call that runs steps in order; see `LoadedKernel.prepared`."""
         return partial(self, steps)
 
-    def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
+    def registers(self, steps: ctypes.Array[Any] | None = None) -> base.Registers | None:
         """Return None: C++ compilers do not report registers."""
         return None
 
@@ -212,7 +211,7 @@ class CpuKernel:
             self._worker.do(partial(self._function, buffer_copy, len(buffer_copy), team))
 
 
-class CpuDevice:
+class CpuDevice(base.BufferOwner[CpuBuffer]):
     """A number of cores of this machine.
 
     Parameters
@@ -236,6 +235,7 @@ class CpuDevice:
     def __init__(self, threads: int | None = None, lanes: int | None = None, worker: bool = False):
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
+        super().__init__()
         self.threads = threads or usable_cores()
         self.threads_are_fixed = threads is not None
         self.synchronous = not worker
@@ -246,8 +246,6 @@ class CpuDevice:
         self._lanes = lanes
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._files: dict[tuple[Kernel, Variant], str] = {}
-        self._scratch: dict[str, CpuBuffer] = {}
-        self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
         library = partial(self._library, TEAM, Variant("double"), "make_team", "end_team")
         self._teams = Teams(self.threads, library)
@@ -330,25 +328,14 @@ class CpuDevice:
         """Return the available memory in bytes."""
         return free_memory()
 
-    def allocated_bytes(self) -> int:
-        """Return the memory in bytes of all buffers in use."""
-        return sum(buffer.nbytes for buffer in self._buffers)
-
-    def scratch(self, use: str, nbytes: int) -> CpuBuffer:
-        """Return memory with arbitrary content, valid until the next call with the same `use`."""
-        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
-            self._scratch.pop(use, None)
-            self._scratch[use] = self.allocate(nbytes)
-        return self._scratch[use]
-
-    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+    def write(self, buffer: base.Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
         self.synchronize()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         assert offset + flat.size <= buffer.nbytes
         ctypes.memmove(buffer.address + offset, flat.ctypes.data, flat.size)
 
-    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+    def read(self, buffer: base.Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """Return a copy of bytes of the buffer."""
         self.synchronize()
         assert offset + nbytes <= buffer.nbytes
@@ -356,7 +343,7 @@ class CpuDevice:
         ctypes.memmove(data.ctypes.data, buffer.address + offset, nbytes)
         return data
 
-    def copy(self, target: Buffer, source: Buffer) -> None:
+    def copy(self, target: base.Buffer, source: base.Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
         self._move([(target.address, source.address, source.nbytes)])
 
@@ -368,18 +355,18 @@ class CpuDevice:
         event.reach()
         return event
 
-    def wait(self, event: Event) -> None:
+    def wait(self, event: base.Event) -> None:
         """Delay all later work until an event of this or another device has been reached."""
         if self._worker:
             self._worker.do(event.synchronize)
         else:
             event.synchronize()
 
-    def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], TaskEvent]:
+    def prepare_copies(self, copies: Sequence[base.Copy], nbytes: int) -> Callable[[], TaskEvent]:
         """Return a call that issues copies of `nbytes` bytes each; see `Device.prepare_copies`."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
 
-    def reaches(self, peer: Device) -> bool:
+    def reaches(self, peer: base.Device) -> bool:
         """Return False: kernels on a CPU do not store links in the halos of other slabs."""
         return False
 
@@ -387,7 +374,9 @@ class CpuDevice:
         """Return an ordinary array; there is no need to pin it."""
         return np.empty(nbytes, np.uint8)
 
-    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
+    def recorded(
+        self, launches: Callable[[], object], others: Sequence[base.Device] = ()
+    ) -> base.Launch:
         """Return the call itself, because launches take little time."""
         return launches
 
