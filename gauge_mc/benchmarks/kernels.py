@@ -365,9 +365,7 @@ class ObservablesTime(BenchResult):
         rows = [
             (f"{name}{suffix}", *(f"{x:.{4 if x > 999 else 3}g}" for x in times))
             for name, suffix, y in self._sweeps()
-            for times in [
-                (self.ns_per_link(y), y, y * self.heatbath_s / self.overrelaxation_s),
-            ]
+            for times in [(self.ns_per_link(y), y, y * self.heatbath_s / self.overrelaxation_s)]
         ]
         columns = {"one measurement, iteration or step": "{0}", "ns/link": "{1}"}
         columns |= {"heatbath\nsweeps": "{2}", "overrelaxation\nsweeps": "{3}"}
