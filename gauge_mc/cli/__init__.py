@@ -254,7 +254,9 @@ def main(program: Callable[[], Any] | None = None) -> None:
     program = program or partial(app, prog_name="gauge-mc", standalone_mode=False)
     TYPED.set(tuple(sys.argv[1:]))
     if COMPLETING in os.environ:
-        sys.exit(_completion(program))
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
+            sys.exit(int(program() or 0))
+        sys.exit(1)  # after a failure the typed line stays as it is
     if os.environ.get("COLUMNS", "").strip("0") == "":
         os.environ.pop("COLUMNS", None)  # a width of 0 means that it is unknown
     streams = Streams()
@@ -297,13 +299,6 @@ def _warning(
     if issubclass(category, CautionWarning):
         return f"gauge-mc: {printable(str(message))}\n"
     return f"{category.__name__}: {message}\n"
-
-
-def _completion(program: Callable[[], Any]) -> int:
-    """Print what a shell asks for; after a failure the typed line stays as it is."""
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
-        return int(program() or 0)
-    return 1
 
 
 def _run(program: Callable[[], Any]) -> int:

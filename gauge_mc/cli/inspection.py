@@ -194,13 +194,6 @@ def one_line(words: str) -> str:
     return printable(" ".join(words.split()))
 
 
-def item_words(item: object) -> str:
-    """Return an item of a list as text."""
-    if isinstance(item, dict):
-        return ", ".join(f"{key} {word}" for key, word in item.items() if word is not None)
-    return str(item)
-
-
 def lines(part: InfoPart, indent: str = "") -> Iterator[tuple[str, str]]:
     """Yield the lines of a part, each a name and its value as text."""
     for name, value in part.items():
@@ -209,6 +202,9 @@ def lines(part: InfoPart, indent: str = "") -> Iterator[tuple[str, str]]:
             yield from lines(value, indent + "  ")
         elif isinstance(value, list):
             for item in value:
-                yield f"{indent}{name}", one_line(item_words(item))
+                words = str(item)
+                if isinstance(item, dict):
+                    words = ", ".join(f"{k} {word}" for k, word in item.items() if word is not None)
+                yield f"{indent}{name}", one_line(words)
         else:
             yield f"{indent}{name}", "none" if value is None else one_line(str(value))

@@ -61,15 +61,6 @@ def option(
     )
 
 
-def declared(setting: Option, usual: str | None = None, panel: str | None = None) -> Any:
-    """Return a declared option for Typer that is a number or a word instead of it."""
-    parameter = option(
-        setting.help, usual or setting.default, setting.metavar, setting.instead, panel=panel
-    )
-    parameter.parser = setting.read
-    return parameter
-
-
 def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable[str] = ()) -> Any:
     """Return an argument for Typer, which is given by its place; see `option`."""
     words = list(choices)
@@ -143,7 +134,11 @@ def with_settings(
 def setting(option: Option) -> inspect.Parameter:
     """Return an option of runs as a parameter of a command."""
     text = with_default(option.help, "" if option.kind is bool else option.default_in_words)
-    return declared_parameter(option, option.panel, text)
+    parameter = declared_parameter(option, option.panel, text)
+    if not option.instead:
+        return parameter
+    words_too = Annotated[str | None, get_args(parameter.annotation)[1]]  # beside numbers
+    return parameter.replace(annotation=words_too)
 
 
 def _is_first(parameter: inspect.Parameter) -> bool:
@@ -260,8 +255,6 @@ def _parameters(section: str, details: Mapping[str, Detail]) -> Iterator[inspect
         if section.lstrip("*").startswith(name):
             described = argument(option.help, usual, option.metavar or name.upper())
             entry = entry.replace(annotation=Annotated[accepted, described])
-        elif option.instead:
-            entry = entry.replace(annotation=Annotated[accepted, declared(option)])
         yield entry.replace(default=entry.empty) if needed else entry
     yield entry.replace(name="json", default=False, annotation=Json)
     for name in settings:
