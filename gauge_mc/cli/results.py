@@ -66,8 +66,8 @@ def fit(
                 tables = sum(not isinstance(part, str) for part in further)
                 if tables and not all:
                     shown.append(f"{counted(tables, 'further table')} with --all.")
-                console.print(*shown, path, sep="\n")
-                console.print(f"{result.result_line}\n", soft_wrap=True)
+                console.print(*shown, sep="\n")
+                console.print(f"{path}\n{result.result_line}\n", soft_wrap=True)
     if json:
         print_document("fit", results[0] if len(results) == 1 else {"fits": results})
 
