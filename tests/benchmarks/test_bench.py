@@ -27,7 +27,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
 from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.cuda.compiler import CudaCompiler
-from gauge_mc.devices.cuda.kernel import SweepFunction
+from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -366,9 +366,9 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
     gpus = [cuda_device.CudaDevice(0), cuda_device.CudaDevice(0)]
     launched = []
     for name in ("_launch_sweeps", "_launch"):
-        method = getattr(cuda_device.CudaKernel, name)
+        method = getattr(CudaKernel, name)
         monkeypatch.setattr(
-            cuda_device.CudaKernel,
+            CudaKernel,
             name,
             lambda *words, name=name, method=method: launched.append(name) or method(*words),
         )
