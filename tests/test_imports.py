@@ -27,8 +27,7 @@ UPWARDS = {
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {"console", "contexts", "defaults", "errors", "interruption", "libraries", "progress"}
-LEAVES |= {"quoting"}
+LEAVES = {"console", "defaults", "errors", "libraries", "process", "progress", "quoting"}
 """Modules below the tree, which import nothing but each other."""
 
 EXTENSIONS = "extensions"

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.studies.coverage import NUMBERS, Table, missed, show
 from docs.studies.study import COMMON, Found, Series, Study
 from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import Replicas, caution_slow, estimate, susceptibility
@@ -50,7 +51,6 @@ from gauge_mc.quantities.transition.reweighting import ThermalVolume
 from gauge_mc.quantities.transition.thermal_runs import read_thermal_chain
 from gauge_mc.run.generate import generate_chains
 from tests.analysis.synthetic_loops import static_potential
-from tests.tools.coverage import NUMBERS, Table, missed, show
 
 PIECES = 5
 """Maximum number of pieces of a chain."""

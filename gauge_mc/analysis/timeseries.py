@@ -129,8 +129,8 @@ def estimate(
         which then comes out too small more often than not, the error is that for tau_int plus half
         of its own error, if there is any autocorrelation. From 20 independent samples on, errors of
         series with one time scale then contain the truth as often as they should
-        (``tests/tools/coverage.py``). With a weak slow mode, which the sum misses, the error is too
-        small; `Estimate.cautions` says so where longer bins show it.
+        (``docs/studies/coverage.py``). With a weak slow mode, which the sum misses, the error is
+        too small; `Estimate.cautions` says so where longer bins show it.
 
     Raises
     ------
@@ -566,7 +566,7 @@ RAISED = 1 / 3
 """Part of its error by which a susceptibility is raised to take its error there. The distribution
 is skew, so that no symmetric error contains the truth as often as it should within one and two
 errors: for 20 independent measurements with autocorrelation, this brings 88 to 91 % within two
-errors to 90 to 92 %, and keeps 66 to 70 % within one (``tests/tools/coverage.py``)."""
+errors to 90 to 92 %, and keeps 66 to 70 % within one (``docs/studies/coverage.py``)."""
 
 LARGEST_BIAS = 0.5
 """Largest relative bias of a susceptibility that is corrected for; then nothing is known of it."""

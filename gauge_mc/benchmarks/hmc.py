@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
 from gauge_mc.algorithms import ALGORITHMS, Tuning
+from gauge_mc.benchmarks import timing
 from gauge_mc.benchmarks.kernels import THERMALISATION, flow_step
-from gauge_mc.benchmarks.timing import (
-    SOURCE,
-    Bench,
-    BenchResult,
-    Timing,
-    repeatedly,
-    table_of,
-)
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -53,7 +46,7 @@ class PartTime:
 
 @documented
 @dataclass(frozen=True)
-class HmcTime(BenchResult):
+class HmcTime(timing.BenchResult):
     """Times of a trajectory of hybrid Monte Carlo and of its parts."""
 
     precision: str = result_field("Precision of the links.")
@@ -70,12 +63,12 @@ class HmcTime(BenchResult):
         "The parts of the trajectory, first a kick of the gauge action with the drift after it."
     )
     joules: float | None = result_field("Energy in joules of a trajectory of every chain.")
-    energy_source: str = result_field(SOURCE)
+    energy_source: str = result_field(timing.SOURCE)
 
     @property
-    def rates(self) -> list[Timing]:
+    def rates(self) -> list[timing.Timing]:
         """The links per second of whole trajectories, in 10^9; see `BenchResult`."""
-        return [Timing("trajectory", 1 / self.ns_per_link(self.trajectory_s, self.chains))]
+        return [timing.Timing("trajectory", 1 / self.ns_per_link(self.trajectory_s, self.chains))]
 
     @property
     def ratio(self) -> float:
@@ -129,7 +122,7 @@ class HmcTime(BenchResult):
                 f"trajectories per kWh; counters of {self.energy_source}"
             )
         algorithm = f"{self.action}, {self.algorithm}{f', {self.chains} chains' * several}"
-        return [self.subject, algorithm, table_of(columns, rows), stage, summary, energy]
+        return [self.subject, algorithm, timing.table_of(columns, rows), stage, summary, energy]
 
 
 def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
@@ -140,11 +133,11 @@ def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
     return Parameters.from_values({name: x for name, x in values.items() if x is not None})
 
 
-def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
+def hmc_time(bench: timing.Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     """Time trajectories on a thermal field, or on the configuration with which a run starts."""
     p, algorithm = parameters, parameters.algorithm
     if not algorithm.has_parts:
-        raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
+        raise UsageError(f"--hmc times trajectories; the algorithm {algorithm.name} has none.")
     batch = thermal(p, bench.devices, chains)
     field, randoms = batch.field, [chain.random for chain in batch.chains]
     couplings, links = [p.coupling] * chains, p.lattice.links
@@ -152,7 +145,7 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     bench = bench.of(2 + len(untimed))
     matching = (x for x in FLOWS.values() if x.action == p.action.choice and not x.corrected)
     flow = next(matching, FLOWS[FLOW])
-    step = repeatedly(flow_step(flow, field.replicas[0]))
+    step = timing.repeatedly(flow_step(flow, field.replicas[0]))
     stage_s = bench.timing("stages", step).seconds / STAGES
     del step  # which frees its memory
     parts = [
@@ -165,7 +158,7 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     untimed.clear()  # which frees their memory
     tunings = [Tuning() for _ in randoms]
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
-    whole = bench.timing("trajectory", repeatedly(update), energy=True)
+    whole = bench.timing("trajectory", timing.repeatedly(update), energy=True)
     parts = [replace(x, share=x.calls * x.seconds / whole.seconds) for x in parts]
     heading = *bench.heading, p.precision, p.action.said, str(algorithm), links, chains, flow.name
     energy = whole.energy.joules, whole.energy.source

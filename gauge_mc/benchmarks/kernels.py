@@ -360,16 +360,12 @@ class ObservablesTime(BenchResult):
         """Return a time in ns per link, given in heatbath sweeps."""
         return 1e9 * self.heatbath_s * sweeps / self.links
 
-    def overrelaxations(self, sweeps: float) -> float:
-        """Return a time in overrelaxation sweeps, given in heatbath sweeps."""
-        return self.heatbath_s * sweeps / self.overrelaxation_s
-
     def report(self) -> list[Any]:
         """Return lines and a table of the times."""
         rows = [
             (f"{name}{suffix}", *(f"{x:.{4 if x > 999 else 3}g}" for x in times))
             for name, suffix, y in self._sweeps()
-            for times in [(self.ns_per_link(y), y, self.overrelaxations(y))]
+            for times in [(self.ns_per_link(y), y, y * self.heatbath_s / self.overrelaxation_s)]
         ]
         columns = {"one measurement, iteration or step": "{0}", "ns/link": "{1}"}
         columns |= {"heatbath\nsweeps": "{2}", "overrelaxation\nsweeps": "{3}"}

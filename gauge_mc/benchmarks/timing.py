@@ -264,9 +264,7 @@ def copy_bandwidth(
             once = source.arguments(COPY, source.whole(), **addresses)
             source.kernel(COPY)(repeated([once], times))
 
-    by_driver = repeatedly(
-        *(partial(x.device.copy, y.buffer, x.buffer) for x, y in pairs),
-    )
+    by_driver = repeatedly(*(partial(x.device.copy, y.buffer, x.buffer) for x, y in pairs))
     median = min(seconds_of(devices, copy, seconds)[0] for copy in (by_kernel, by_driver))
     moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
     return sum(devices.processes.allgather(moved / median))

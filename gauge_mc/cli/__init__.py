@@ -1,9 +1,8 @@
-"""The command line, with one module per command.
+"""The command line: its commands, its standard streams, and how the program ends.
 
-A command is an entry in `OWN` and a module of its name, which contains a function of the same name,
-annotated for Typer or made by `options.is_function`. It is imported only when the command is
-called, so that ``gauge-mc --help`` is fast. Extensions and other packages declare commands by entry
-points.
+A command is an entry in `OWN` and a function of its name, annotated for Typer or made by
+`options.is_function`. The module of the function is imported only when the command is called, so
+that ``gauge-mc --help`` is fast. Extensions and other packages declare commands by entry points.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import mmap
 import os
 import resource
@@ -30,8 +30,8 @@ import typer
 import typer.core
 
 from gauge_mc import __version__
-from gauge_mc.errors import REMEDIES, CautionWarning, GaugeError, UsageError
-from gauge_mc.interruption import note
+from gauge_mc.errors import INTERRUPTED, REMEDIES, CautionWarning, GaugeError, UsageError
+from gauge_mc.process import note
 from gauge_mc.quoting import TYPED, printable, sentence, shortened
 from gauge_mc.registry import WHOLE, Registry, in_any_case, nearest, plugin_failure
 
@@ -48,8 +48,8 @@ class Command:
     help: str
     """Short description of the command."""
     function: str = ""
-    """Module and name of the function, such as ``my_package.command:average``; by default the
-    function of the name of the command in the module of that name here.
+    """Module and name of the function, such as ``my_package.command:average``; for a command here
+    the module in this folder, if that does not have the name of the command.
     """
     name: str = ""
     """Name of a command of an extension or another package."""
@@ -59,25 +59,34 @@ class Command:
 
 OWN = {
     "generate": Command(
-        GENERATE, "Generate an ensemble of configurations, or continue one.", several="scan"
+        GENERATE,
+        "Generate an ensemble of configurations, or continue one.",
+        "generation",
+        several="scan",
     ),
     "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
     "determine": Command(GENERATE, "Determine a number, such as r0, with a wanted error."),
-    "status": Command(GENERATE, "Show the progress of a run or a scan."),
-    "watch": Command(GENERATE, "Follow a run or a scan, in the terminal or in a browser."),
-    "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
-    "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
+    "status": Command(GENERATE, "Show the progress of a run or a scan.", "inspection"),
+    "watch": Command(
+        GENERATE, "Follow a run or a scan, in the terminal or in a browser.", "inspection"
+    ),
+    "measure": Command(ANALYSE, "Measure an observable on stored configurations.", "tables"),
+    "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs.", "results"),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
-    "report": Command(ANALYSE, "Write a page that shows everything about runs."),
-    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
-    "card": Command(GENERATE, "Write a run card with comments, or check one."),
-    "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
-    "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
-    "regenerate": Command(FILES, "Make configurations again that a run has not kept."),
-    "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
-    "convert": Command(FILES, "Write a configuration in another format."),
-    "bench": Command(MACHINE, "Time the kernels on this machine."),
-    "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
+    "report": Command(ANALYSE, "Write a page that shows everything about runs.", "results"),
+    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools.", "tables"),
+    "card": Command(GENERATE, "Write a run card with comments, or check one.", "generation"),
+    "info": Command(
+        FILES, "Show the contents of a configuration file, a run or a scan.", "inspection"
+    ),
+    "verify": Command(FILES, "Check runs, scans, configurations and tables for damage.", "files"),
+    "regenerate": Command(FILES, "Make configurations again that a run has not kept.", "files"),
+    "thin": Command(FILES, "Remove configurations of a run, except every Nth one.", "files"),
+    "convert": Command(FILES, "Write a configuration in another format.", "files"),
+    "bench": Command(MACHINE, "Time the kernels on this machine.", "machine"),
+    "doctor": Command(
+        MACHINE, "Show what works on this machine, and how to fix the rest.", "machine"
+    ),
 }
 
 OTHERS: Registry[Command] = Registry("command", "gauge_mc.cli", Command)
@@ -186,8 +195,10 @@ def gauge_mc(
 
 def function_of(name: str) -> Callable[..., Any]:
     """Import the module of a command, and return its function."""
-    place = COMMANDS[name].function or f"gauge_mc.cli.{name}:{name}"
-    function: Callable[..., Any] = resolve_name(place)
+    place = COMMANDS[name].function or name
+    function: Callable[..., Any] = resolve_name(
+        place if ":" in place else f"gauge_mc.cli.{place}:{name}"
+    )
     return function
 
 
@@ -243,7 +254,9 @@ def main(program: Callable[[], Any] | None = None) -> None:
     program = program or partial(app, prog_name="gauge-mc", standalone_mode=False)
     TYPED.set(tuple(sys.argv[1:]))
     if COMPLETING in os.environ:
-        sys.exit(_completion(program))
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
+            sys.exit(int(program() or 0))
+        sys.exit(1)  # after a failure the typed line stays as it is
     if os.environ.get("COLUMNS", "").strip("0") == "":
         os.environ.pop("COLUMNS", None)  # a width of 0 means that it is unknown
     streams = Streams()
@@ -259,6 +272,26 @@ def main(program: Callable[[], Any] | None = None) -> None:
     sys.exit(code)
 
 
+def child() -> None:
+    """Carry out runs of a scan, whose values are a JSON list on standard input.
+
+    This process writes a checkpoint and stops if the one that has started it dies.
+    """
+    from gauge_mc.scans.pool import begin_child
+
+    begin_child()  # before imports that take long
+    sys.argv[:] = ["gauge-mc", "scan"]  # as logs name the command
+    main(_generate)
+
+
+def _generate() -> int:
+    from gauge_mc.run.generate import generate_together, requests_of
+
+    requests = [x for values in json.load(sys.stdin) for x in requests_of(values)]
+    results = generate_together(requests)
+    return INTERRUPTED if any(result.stopped for result in results) else 0
+
+
 def _warning(
     message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None
 ) -> str:
@@ -266,13 +299,6 @@ def _warning(
     if issubclass(category, CautionWarning):
         return f"gauge-mc: {printable(str(message))}\n"
     return f"{category.__name__}: {message}\n"
-
-
-def _completion(program: Callable[[], Any]) -> int:
-    """Print what a shell asks for; whatever fails leaves the line that somebody types as it is."""
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
-        return int(program() or 0)
-    return 1
 
 
 def _run(program: Callable[[], Any]) -> int:
@@ -355,7 +381,7 @@ def say(*texts: str, error: bool = False) -> None:
 
 
 SILENT = (errno.EPIPE, errno.EBADF)
-"""Failures that are nothing to complain about: nobody wants to read the output."""
+"""Failures without a message: there is no reader of the output."""
 
 
 class LenientFile(io.RawIOBase):
@@ -427,7 +453,7 @@ class Streams:
         )
 
     def failure(self) -> OSError | None:
-        """Return the failure of an output that somebody wants to read, after the last output."""
+        """Return the failure of an output that has a reader, after the last output."""
         for stream in (self.stdout, self.stderr):
             stream.flush()
         failures = (file.failure for file in self._files)

@@ -305,12 +305,7 @@ def made_command(
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     text, start, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\ngauge-mc ")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(
-        name,
-        cls=cls,
-        help=text,
-        context_settings={"help_option_names": HELP},
-    )(call)
+    single.command(name, cls=cls, help=text, context_settings={"help_option_names": HELP})(call)
     command = typer.main.get_command(single)
     assert isinstance(command, cls)
     command.function, command.parameters = function, parameters

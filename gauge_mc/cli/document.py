@@ -21,7 +21,8 @@ from pkgutil import resolve_name
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gauge_mc import __version__
-from gauge_mc.cli import say
+from gauge_mc.cli import load_command, say
+from gauge_mc.console import Console
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.results import documented, result_field
 
@@ -102,8 +103,6 @@ def show_result(command: str, result: Any, as_json: bool, *shown: Any) -> None:
     if as_json:
         print_document(command, result)
         return
-    from gauge_mc.console import Console
-
     for part in shown:
         (say if isinstance(part, str) else Console().print)(part)
 
@@ -127,8 +126,6 @@ def plain(value: Any) -> Any:
 
 def documents(command: str) -> list[type[Any]]:
     """Return the classes that the JSON documents of a command consist of."""
-    from gauge_mc.cli import load_command
-
     load_command(command)
     return [resolve_name(kind) if isinstance(kind, str) else kind for kind in DOCUMENTS[command]]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
+from rich.text import Text
 
+from gauge_mc.console import Console
 from gauge_mc.registry import words_in_any_case
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 
 def leave_values(parameters: Iterable[Any]) -> None:
@@ -84,10 +83,6 @@ def show_help(command: Any, ctx: Any, lists: Sections, examples: Sequence[str]) 
 
     If it is long, ``-h`` describes only common options, and names the others.
     """
-    from rich.text import Text
-
-    from gauge_mc.console import Console
-
     console = Console()
     width = max(console.width, LEAST_WIDTH)
     path, parameters = ctx.command_path, command.get_params(ctx)
@@ -132,16 +127,12 @@ def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterato
 
 
 def _section(heading: str, rows: Iterable[Row], width: int, brief: bool = False) -> Text:
-    from rich.text import Text
-
     head = [Text(heading, "bold")] * (heading != ARGUMENTS)
     return Text("\n").join([*head, *(_line(*row, width, brief) for row in rows)])
 
 
 def _named(heading: str, rows: Iterable[Row], path: str, width: int) -> Text:
     """Return the names of a section."""
-    from rich.text import Text
-
     words = "  " + ", ".join(name for name, *_ in rows)
     lines = textwrap.fill(words, width, subsequent_indent="  ", break_on_hyphens=False)
     return Text.assemble((f"{heading}, which {path} --help describes", "bold"), "\n", lines)
@@ -149,8 +140,6 @@ def _named(heading: str, rows: Iterable[Row], path: str, width: int) -> Text:
 
 def _line(name: str, value: str, text: str, width: int, brief: bool) -> Text:
     """Return a row of a section, which may be continued below the description unless brief."""
-    from rich.text import Text
-
     head = f"  {name} {value}".rstrip()
     start = max(len(head) + 2, COLUMN)
     if brief and len(text) > (room := max(width - start, COLUMN)):
@@ -201,8 +190,6 @@ def placeholder(parameter: Any) -> str:
 
 def description(parameter: Any) -> str:
     """Return the description of an option or argument, with its default at the end."""
-    from rich.text import Text
-
     text, value = Text.from_markup(parameter.help or "").plain, parameter.default
     if not DEFAULT.search(text) and isinstance(value, int | float) and value is not False:
         text += f" [default: {value}]"

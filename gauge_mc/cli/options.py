@@ -30,6 +30,7 @@ from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
+from gauge_mc.stored import named_or_newest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -58,15 +59,6 @@ def option(
         show_default=False,
         **(choosing(words) if words else {}),
     )
-
-
-def declared(setting: Option, usual: str | None = None, panel: str | None = None) -> Any:
-    """Return a declared option for Typer that is a number or a word instead of it."""
-    parameter = option(
-        setting.help, usual or setting.default, setting.metavar, setting.instead, panel=panel
-    )
-    parameter.parser = setting.read
-    return parameter
 
 
 def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable[str] = ()) -> Any:
@@ -142,7 +134,11 @@ def with_settings(
 def setting(option: Option) -> inspect.Parameter:
     """Return an option of runs as a parameter of a command."""
     text = with_default(option.help, "" if option.kind is bool else option.default_in_words)
-    return declared_parameter(option, option.panel, text)
+    parameter = declared_parameter(option, option.panel, text)
+    if not option.instead:
+        return parameter
+    words_too = Annotated[str | None, get_args(parameter.annotation)[1]]  # beside numbers
+    return parameter.replace(annotation=words_too)
 
 
 def _is_first(parameter: inspect.Parameter) -> bool:
@@ -167,8 +163,6 @@ def named_or_said(
     named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
 ) -> list[Path]:
     """Return the paths that were named, or else the newest, which a line names."""
-    from gauge_mc.stored import named_or_newest
-
     paths = named_or_newest(named, of_scans)
     if not named:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
@@ -261,8 +255,6 @@ def _parameters(section: str, details: Mapping[str, Detail]) -> Iterator[inspect
         if section.lstrip("*").startswith(name):
             described = argument(option.help, usual, option.metavar or name.upper())
             entry = entry.replace(annotation=Annotated[accepted, described])
-        elif option.instead:
-            entry = entry.replace(annotation=Annotated[accepted, declared(option)])
         yield entry.replace(default=entry.empty) if needed else entry
     yield entry.replace(name="json", default=False, annotation=Json)
     for name in settings:

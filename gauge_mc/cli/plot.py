@@ -11,15 +11,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, prints, show_result
-from gauge_mc.plots import AGAINST_BETA, PLOTS
-from gauge_mc.plots.drawing import (
-    draw,
-    expected_plot,
-    find_plot,
-    options_to_draw,
-    plot_names,
-    runs_to_draw,
-)
+from gauge_mc.plots import AGAINST_BETA, PLOTS, drawing
 from gauge_mc.plots.figures.curves import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.registry import in_words
@@ -47,9 +39,9 @@ class PlotReport:
 @prints(PlotReport)
 @Subcommands(
     "Plots",
-    plot_names,
-    lambda name: expected_plot(name).summary,
-    lambda name: [OptionGroup(name, expected_plot(name).options, f"Options of {name}")],
+    drawing.plot_names,
+    lambda name: drawing.expected_plot(name).summary,
+    lambda name: [OptionGroup(name, drawing.expected_plot(name).options, f"Options of {name}")],
     lambda name: None,  # `find_plot` checks it, when the tables of the runs are known
     lambda name: not name.endswith(AGAINST_BETA),
 )
@@ -61,7 +53,7 @@ def plot(
             f"One of the plots below, or NAME{AGAINST_BETA}: averages of the table NAME against β. "
             "The table of your own function has both plots of its name.",
             metavar="PLOT",
-            choices=plot_names(),
+            choices=drawing.plot_names(),
         ),
     ],
     run: Annotated[
@@ -90,12 +82,12 @@ def plot(
     gauge-mc plot scan SCAN --size 6.3x4
     """
     of_scans = what in PLOTS and PLOTS[what].of_scans
-    paths, runs = runs_to_draw(what, o.named_or_said(run, json, of_scans))
-    figure = find_plot(what, runs)
+    paths, runs = drawing.runs_to_draw(what, o.named_or_said(run, json, of_scans))
+    figure = drawing.find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    settings, remarks = options_to_draw(figure, runs, options)
+    settings, remarks = drawing.options_to_draw(figure, runs, options)
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
-        shown, cautions = draw(figure, runs, file, settings)
+        shown, cautions = drawing.draw(figure, runs, file, settings)
     say(
         *(f"gauge-mc: {sentence}" for sentence in (*remarks, *sentences_about(cautions))),
         error=True,

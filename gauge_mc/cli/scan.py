@@ -73,7 +73,10 @@ def _changes() -> dict[str, dict[str, Any]]:
 @with_settings(
     (name for name in known_options() if name != "share_gpus"),
     _changes(),
-    [replace(addition.option, panel=GRID) for addition in ADDITIONS.values()],
+    [
+        *(replace(addition.option, panel=GRID) for addition in ADDITIONS.values()),
+        replace(SKIP, panel=o.EXECUTION),
+    ],
 )
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
@@ -121,7 +124,7 @@ def scan(
             panel=GRID,
         ),
     ] = False,
-    skip: Annotated[str | None, o.declared(SKIP, panel=o.EXECUTION)] = None,
+    skip: str | None = None,
     dry_run: Annotated[
         bool,
         o.option(

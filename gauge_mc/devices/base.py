@@ -7,12 +7,13 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.results import documented, result_field
 
@@ -44,6 +45,32 @@ class BufferPart:
     def address(self) -> int:
         """The address that kernels use."""
         return self.whole.address + self.offset
+
+
+AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
+
+
+class BufferOwner(ABC, Generic[AnyBuffer]):
+    """A device that knows its buffers, some of which are used again and again."""
+
+    def __init__(self) -> None:
+        self._scratch: dict[str, AnyBuffer] = {}
+        self._buffers: WeakSet[AnyBuffer] = WeakSet()
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> AnyBuffer:
+        """Allocate memory filled with zeros."""
+
+    def allocated_bytes(self) -> int:
+        """Return the memory in bytes of all buffers in use."""
+        return sum(buffer.nbytes for buffer in self._buffers)
+
+    def scratch(self, use: str, nbytes: int) -> AnyBuffer:
+        """Return memory with arbitrary content, valid until the next call with the same `use`."""
+        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
+            self._scratch.pop(use, None)
+            self._scratch[use] = self.allocate(nbytes)
+        return self._scratch[use]
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from shlex import quote
 
 from platformdirs import user_cache_path
 
-from gauge_mc import interruption
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.devices.source import LAYOUT, source_folders
 from gauge_mc.errors import REMEDIES, GaugeError, NoKernelsError
 from gauge_mc.files.atomic import write_file
+from gauge_mc.process import LOOK_SECONDS
+from gauge_mc.process import check as check_signal
 
 ERROR = r"\b(error|fatal)\b[ #\w-]*:"
 """Pattern that matches the lines in which compilers report errors."""
@@ -174,7 +175,10 @@ def compiled(
                 watcher(kernel.name)
             built = Path(scratch) / path.name
             printed = run_compiler(kernel.name, unit, command, built)
-            _store(path, built.read_bytes(), printed)
+            content = built.read_bytes()
+            checksum = hashlib.sha256(content).hexdigest()
+            keep(path.with_suffix(".txt"), f"{checksum}\n{printed}".encode())
+            write_file(path, content)
     except OSError as error:
         remedy = REMEDIES.get(error.errno or 0, "check the disk")
         raise NoKernelsError(
@@ -182,13 +186,6 @@ def compiled(
             "or name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
     return path, printed
-
-
-def _store(path: Path, content: bytes, printed: str) -> None:
-    """Write an object file, and the report of the compiler with the checksum of the object."""
-    digest = hashlib.sha256(content).hexdigest()
-    keep(path.with_suffix(".txt"), f"{digest}\n{printed}".encode())
-    write_file(path, content)
 
 
 def _report(path: Path) -> str | None:
@@ -212,8 +209,8 @@ def _locked(path: Path) -> Iterator[None]:
     with open(os.open(path.with_suffix(".lock"), flags, 0o600), "w") as lock:
         with suppress(OSError):
             while not _lock_now(lock.fileno()):
-                interruption.check("while another process was compiling a kernel")
-                time.sleep(interruption.LOOK_SECONDS)
+                check_signal("while another process was compiling a kernel")
+                time.sleep(LOOK_SECONDS)
         yield
 
 
@@ -283,10 +280,10 @@ def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, 
     try:
         while True:
             try:
-                printed = process.communicate(timeout=interruption.LOOK_SECONDS)[0]
+                printed = process.communicate(timeout=LOOK_SECONDS)[0]
                 return process.returncode, printed.decode(errors="backslashreplace")
             except subprocess.TimeoutExpired:
-                interruption.check(when)
+                check_signal(when)
                 if time.monotonic() > deadline:
                     raise subprocess.TimeoutExpired(command, seconds) from None
     except BaseException:

@@ -8,22 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gauge_mc.devices.source import (
-    ARGUMENTS,
-    TYPE_CHECKS,
-    DeclaredStructure,
-    assertions,
-    choice_of,
-    constants,
-    digest_of,
-    included,
-    members,
-    source_file,
-    source_folder,
-    source_folders,
-    store_elsewhere,
-    structure,
-)
+from gauge_mc.devices import source as sources
 from gauge_mc.errors import GaugeError
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import nearest
@@ -74,7 +59,7 @@ class Choice(CachedHash):
     @classmethod
     def of(cls, kind: str, name: str, header: str | Path, cpp: str, **more: int) -> Choice:
         """Return the choice of a C++ class."""
-        path = source_file(header)
+        path = sources.source_file(header)
         macro = kind.upper()
         values = {macro: cpp, f"{macro}_HEADER": f'"{path}"', **more}
         return cls(kind, name, path, tuple((key, str(value)) for key, value in values.items()))
@@ -133,7 +118,7 @@ class Kernel(CachedHash):
     folder: Path | None = None
     """Folder of the source file; by default ``cuda_src/kernels`` here or in an extension."""
 
-    structures: ClassVar[tuple[str, ...]] = (ARGUMENTS,)
+    structures: ClassVar[tuple[str, ...]] = (sources.ARGUMENTS,)
     """Names of the structures that the source file declares for Python."""
 
     __hash__ = CachedHash.__hash__
@@ -150,12 +135,12 @@ class Kernel(CachedHash):
     def source(self) -> Path:
         """The source file."""
         file = f"{self.name}.cu"
-        return self.folder / file if self.folder else source_file(f"kernels/{file}")
+        return self.folder / file if self.folder else sources.source_file(f"kernels/{file}")
 
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of choices that the kernel depends on."""
-        kinds = {choice_of(path) for path in included((self.source,))}
+        kinds = {sources.choice_of(path) for path in sources.included((self.source,))}
         return frozenset(kinds - {"", "real_bytes"})  # every kernel depends on the precision
 
     @cached_property
@@ -180,11 +165,13 @@ class Kernel(CachedHash):
 
     def takes(self, argument: str) -> bool:
         """Return whether the kernel has an argument of this name."""
-        return any(member.name == argument for member in members(ARGUMENTS, (self.source,)))
+        return any(
+            member.name == argument for member in sources.members(sources.ARGUMENTS, (self.source,))
+        )
 
     def constant(self, name: str) -> int:
         """Return the value of a ``constexpr int`` in the source file."""
-        return constants(self.source)[name]
+        return sources.constants(self.source)[name]
 
     def narrowed(self, variant: Variant) -> Variant:
         """Return the variant without the choices on which this kernel does not depend.
@@ -206,9 +193,9 @@ class Kernel(CachedHash):
         """
         return _arguments(self, variant)(**values)
 
-    def part(self, name: str, variant: Variant) -> type[DeclaredStructure]:
+    def part(self, name: str, variant: Variant) -> type[sources.DeclaredStructure]:
         """Return the ctypes class of a nested structure, such as ``ACTION::Coefficients``."""
-        return structure(name, self.roots(variant))
+        return sources.structure(name, self.roots(variant))
 
     def translation_unit(self, variant: Variant, *checked: str) -> str:
         """Return the C++ code to compile: the kernel, and assertions on its arguments' layout.
@@ -229,8 +216,10 @@ class Kernel(CachedHash):
 
     def digest(self, variant: Variant) -> bytes:
         """Return a hash of all source files that the compiled kernel depends on."""
-        launch = source_folder() / "arch"
-        return digest_of([*included(self.roots(variant)), *sorted(launch.glob("*.h"))])
+        launch = sources.source_folder() / "arch"
+        return sources.digest_of(
+            [*sources.included(self.roots(variant)), *sorted(launch.glob("*.h"))]
+        )
 
     def roots(self, variant: Variant) -> tuple[Path, ...]:
         """Return the files that may contain declarations, the kernel's own source last."""
@@ -250,11 +239,11 @@ class Library(Kernel):
 @cache
 def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
     """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
-    for path in included(kernel.roots(variant)):
+    for path in sources.included(kernel.roots(variant)):
         foreign = not any(
-            folder in path.parents for folder in source_folders()
+            folder in path.parents for folder in sources.source_folders()
         )  # which tests look at
-        if (path == kernel.source or foreign) and (statement := store_elsewhere(path)):
+        if (path == kernel.source or foreign) and (statement := sources.store_elsewhere(path)):
             raise GaugeError(
                 f"The kernel '{kernel.name}' stores to the site of a neighbour ({path}: "
                 f"'{shortened(statement)}'), which is wrong where the sites of a register have "
@@ -263,9 +252,9 @@ def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]
             )
     roots, names = kernel.roots(variant), (*kernel.structures, *checked)
     lines = [
-        TYPE_CHECKS,
+        sources.TYPE_CHECKS,
         f'#include "{kernel.source}"',
-        *dict.fromkeys(line for name in names for line in assertions(name, roots)),
+        *dict.fromkeys(line for name in names for line in sources.assertions(name, roots)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -281,6 +270,6 @@ def _narrowed(kernel: Kernel, variant: Variant) -> Variant:
 
 
 @cache
-def _arguments(kernel: Kernel, variant: Variant) -> type[DeclaredStructure]:
+def _arguments(kernel: Kernel, variant: Variant) -> type[sources.DeclaredStructure]:
     """Return the structure of the arguments of a variant of a kernel."""
-    return structure(ARGUMENTS, kernel.roots(variant))
+    return sources.structure(sources.ARGUMENTS, kernel.roots(variant))

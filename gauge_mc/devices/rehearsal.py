@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers
+from gauge_mc.devices.base import Buffer, BufferOwner, Copy, Device, Launch, Registers
 from gauge_mc.devices.kernels import Kernel, Variant
 
 FIRST_ADDRESS = 1 << 40
@@ -98,7 +98,7 @@ class NoKernel:
         self._launched()
 
 
-class RehearsalDevice:
+class RehearsalDevice(BufferOwner[CountedBuffer]):
     """Another device of which nothing is used but its properties.
 
     It counts the memory that it is asked for. What is read from it is zero, and kernels are neither
@@ -119,15 +119,12 @@ class RehearsalDevice:
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__()
         self._device, self.memory, self.launches = device, CountedMemory(), 0
-        self._scratch: dict[str, CountedBuffer] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Return a property of the device that it stands for."""
         return getattr(self._device, name)
-
-    def compile(self, kernel: Kernel, variant: Variant) -> None:
-        """Do nothing."""
 
     def kernel(self, kernel: Kernel, variant: Variant) -> NoKernel:
         """Return a kernel that does nothing."""
@@ -140,42 +137,13 @@ class RehearsalDevice:
         """Count memory; see `Device.allocate`."""
         return CountedBuffer(nbytes, self.memory)
 
-    def scratch(self, use: str, nbytes: int) -> CountedBuffer:
-        """Count memory that is used again; see `Device.scratch`."""
-        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
-            self._scratch.pop(use, None)
-            self._scratch[use] = self.allocate(nbytes)
-        return self._scratch[use]
-
     def allocated_bytes(self) -> int:
         """Return the memory in use."""
         return self.memory.used
 
-    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
-        """Do nothing."""
-
     def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """Return zeros."""
         return np.zeros(nbytes, np.uint8)
-
-    def copy(self, target: Buffer, source: Buffer) -> None:
-        """Do nothing."""
-
-    def event(self) -> NoEvent:
-        """Return an event that is reached."""
-        return NoEvent()
-
-    def wait(self, event: Event) -> None:
-        """Return at once."""
-
-    def fork(self) -> None:
-        """Do nothing."""
-
-    def join(self) -> None:
-        """Do nothing."""
-
-    def swap_streams(self) -> None:
-        """Do nothing."""
 
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], NoEvent]:
         """Return a call that does nothing."""
@@ -189,16 +157,16 @@ class RehearsalDevice:
         """Return host memory."""
         return np.empty(nbytes, np.uint8)
 
-    def download(self, data: NDArray[np.uint8], origin: int) -> NoEvent:
-        """Do nothing."""
+    def event(self, *_: object) -> NoEvent:
+        """Return an event that is reached."""
         return NoEvent()
 
-    def upload(self, to: int, data: NDArray[np.uint8]) -> NoEvent:
-        """Do nothing."""
-        return NoEvent()
+    download = upload = event
 
-    def synchronize(self) -> None:
-        """Return at once."""
+    def synchronize(self, *_: object) -> None:
+        """Return at once, since there is nothing to do."""
+
+    compile = write = copy = wait = fork = join = swap_streams = synchronize
 
     def close(self) -> None:
         """Forget the scratch memory; the device that it stands for stays open."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from gauge_mc.devices import Device, describe_devices
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError
 

@@ -1,4 +1,4 @@
-"""Export to pyerrors."""
+"""Exports of tables to pyerrors: its JSON, and XML of primary or derived observables."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ EXPORTS.register(DobsExport())
 
 
 def _present(observable: Any) -> Any:
-    """Return an observable none of whose configurations seems to be absent.
+    """Return an observable whose configurations all seem to be present.
 
     It is changed in place, which only the file sees.
     """

@@ -1,4 +1,4 @@
-"""Export to HDF5."""
+"""Exports of tables to HDF5 and to Parquet."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class ParquetExport(Export):
     joins_runs: ClassVar[bool] = True
 
     def recognises(self, path: Path) -> bool:
-        """Return whether a file is an export, not a Parquet file of others."""
+        """Return whether a file is an export, not a Parquet file of another program."""
         load("pyarrow")
         from pyarrow import ArrowException
         from pyarrow.parquet import read_schema

@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError, UnsupportedError, UsageError
 from gauge_mc.files.input import open_regular, unreadable
+from gauge_mc.process import in_context
 from gauge_mc.registry import Registry
 
 PROGRAM = "program"

@@ -1,4 +1,4 @@
-"""Files that are open for reading, with sizes checked before anything is allocated."""
+"""Folders that are made, and files that are read, with sizes checked before allocation."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ import orjson
 from numpy.typing import NDArray
 
 from gauge_mc import errors
-from gauge_mc.contexts import in_context
 from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.foreign import foreign_table, stated_lattice
 from gauge_mc.files.frames import to_html, to_pandas, to_xarray
 from gauge_mc.files.input import PACKED_BYTES, open_regular, packed
+from gauge_mc.process import in_context
 from gauge_mc.quoting import printable
 from gauge_mc.registry import nearest
 
@@ -191,7 +191,7 @@ class TableData:
         return to_xarray(self.columns, self.header)
 
     def _repr_html_(self) -> str:
-        from gauge_mc.reports.cells import table_cell
+        from gauge_mc.reports.figures import table_cell
 
         return to_html(self.columns, self.header, repr(self)) + table_cell(self)
 

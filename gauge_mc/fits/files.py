@@ -17,7 +17,6 @@ import numpy as np
 
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.analysis.timeseries import Estimate, caution_spacing
-from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.columns import SWEEP
@@ -35,6 +34,7 @@ from gauge_mc.files.table import (
 from gauge_mc.fits.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
 from gauge_mc.options import Option, check_options
+from gauge_mc.process import in_context
 from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, missing_run

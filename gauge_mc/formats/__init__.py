@@ -199,14 +199,14 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
 
 @dataclass(frozen=True)
 class ConfigurationFolder:
-    """A folder of configurations that is no run. Hidden files do not count."""
+    """A folder of configurations that is not a run. Hidden files do not count."""
 
     path: Path
     """The folder."""
     files: Sequence[Path]
     """Configurations, by name."""
     others: Sequence[Path]
-    """Files that are no configurations, by name, which commands pass over."""
+    """Files that are not configurations, by name, which commands pass over."""
 
     @classmethod
     def of(cls, path: Path) -> ConfigurationFolder:
@@ -229,9 +229,9 @@ class ConfigurationFolder:
 
     @property
     def passed_over(self) -> str:
-        """Sentence about the files that are no configurations; empty if there are none."""
+        """Sentence about the files that are not configurations; empty if there are none."""
         words = first_few([file.name for file in self.others])
-        return f"passed over in {self.path}, no configurations: {words}" if words else ""
+        return f"passed over in {self.path}, not configurations: {words}" if words else ""
 
 
 def is_configuration(path: Path) -> bool:

@@ -102,8 +102,8 @@ class Ildg(LimeFormat):
             if stored.nbytes == data.length:
                 return scidac.reader_of(self.name, file, records, data, stored)
         raise UsageError(
-            f"{file.path} has {data.length} bytes of links, which are none of {group.label} on "
-            f"{lattice}; give other extents, or another group."
+            f"{file.path} has {data.length} bytes of links, which are not those of {group.label} "
+            f"on {lattice}; give other extents, or another group."
         )
 
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:

@@ -14,10 +14,8 @@ Files of the program GLU with N² - 1 reals per link, ``4D_SU3_GAUGE_SMALL`` and
 ``4D_SU2_GAUGE_SMALL``, can be read (R. J. Hudspith, GLU, ``src/IO``). No public sample of them is
 known, so that the tests write them from this definition.
 
-Matrices of SU(2) and SU(3) from N² - 1 reals, as the program GLU stores them.
-
-In SU(2) these are the phase of U00 and U01, in SU(3) U01, U02 and U10 and the phases of U00 and
-U20. What is left follows from the norms and from unitarity.
+In SU(2) these reals are the phase of U00 and U01, in SU(3) U01, U02 and U10 and the phases of U00
+and U20. What is left follows from the norms and from unitarity.
 """
 
 from __future__ import annotations

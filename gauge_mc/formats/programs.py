@@ -1,4 +1,4 @@
-"""Configuration files of openQCD and of HiRep, whose headers state the average plaquette."""
+"""Configuration files of other programs: openQCD, HiRep, MILC and Bridge++."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class FolderInfo:
     runs: Sequence[str] = result_field("Runs in it.")
     configurations: int = result_field("Number of configurations that are not those of runs.")
     configurations_bytes: int = result_field("Size of these configurations in bytes.")
-    passed_over: str = result_field("Sentence about files that are none; empty if there are none.")
+    passed_over: str = result_field("Sentence about other files; empty if there are none.")
 
 
 @checks_types
@@ -135,7 +135,7 @@ def info(
 def _of_directory(
     path: Path, kind: LinkKind
 ) -> tuple[RunInfo | ScanInfo | FolderInfo, Sequence[Path]]:
-    """Return the contents of a directory, and the configurations of one that is no run."""
+    """Return the contents of a directory, and the configurations of one that is not a run."""
     if is_scan(path):
         kind.refuse(str(path))
         return _of_scan(Scan.read(path)), []

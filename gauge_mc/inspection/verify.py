@@ -14,17 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gauge_mc import errors
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.domain.slab import REALS
-from gauge_mc.errors import (
-    DamagedError,
-    GaugeError,
-    StoppedError,
-    UncheckedError,
-    UnreadableError,
-    UnsupportedError,
-    UsageError,
-)
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import is_missing, open_regular, unreadable
 from gauge_mc.files.structured import LARGE
@@ -177,12 +169,12 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
     """
     try:
         return Verdict(check.path, True, check.carry_out(advance))
-    except StoppedError:
+    except errors.StoppedError:
         raise
-    except (GaugeError, OSError) as error:
+    except (errors.GaugeError, OSError) as error:
         failure = unreadable(check.path, error) if isinstance(error, OSError) else error
-        other_kind = isinstance(failure, UnsupportedError) and not check.named
-        bad = other_kind or isinstance(failure, DamagedError)
+        other_kind = isinstance(failure, errors.UnsupportedError) and not check.named
+        bad = other_kind or isinstance(failure, errors.DamagedError)
         return Verdict(check.path, False if bad else None, str(failure))
 
 
@@ -211,12 +203,12 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
             kind.refuse(str(path))
             return folder.checks(path, regenerate, longest)
     if regenerate:
-        raise UsageError(
+        raise errors.UsageError(
             f"{path} is not a publication whose configurations could be made again; leave out "
             "--regenerate."
         )
     if not path.exists():
-        raise UsageError(f"There is no file or directory {path}.")
+        raise errors.UsageError(f"There is no file or directory {path}.")
     if not path.is_dir() and not _is_table(path):
         return [_configuration_check(path, kind)]
     runs = [] if is_scan(path) else runs_of([path])
@@ -247,7 +239,7 @@ def _folder_checks(path: Path, kind: LinkKind) -> list[Check]:
     return checks + [_configuration_check(file, kind) for file in files]
 
 
-def refused(error: GaugeError, advance: CheckProgress) -> str:
+def refused(error: errors.GaugeError, advance: CheckProgress) -> str:
     """Report an error that was noticed before the checks began."""
     raise error
 
@@ -255,7 +247,7 @@ def refused(error: GaugeError, advance: CheckProgress) -> str:
 def _scan_checks(path: Path) -> list[Check]:
     """Return the checks of scan.toml, of the scan's table, and of its runs."""
     scan = _known_scan(path)
-    checks = [Check(scan.toml, partial(_scan_record, path))]
+    checks = [Check(scan.toml, lambda advance: f"runs: {len(Scan.read(path).members())}")]
     if scan.table.exists():
         checks.append(Check(scan.table, partial(_scan_table, scan)))
     begun = [member for member in scan.members() if member.begun()]
@@ -264,7 +256,7 @@ def _scan_checks(path: Path) -> list[Check]:
 
 def _known_scan(path: Path) -> Scan:
     """Return a scan, without its grids if scan.toml is damaged, which its own check reports."""
-    with suppress(GaugeError):
+    with suppress(errors.GaugeError):
         return Scan.read(path)
     return Scan(path, Parameters())
 
@@ -273,7 +265,7 @@ def _is_table(path: Path) -> bool:
     """Return whether a file is a table, by the ending of its name or its first bytes."""
     if path.suffix == ".csv":
         return True
-    with suppress(OSError, GaugeError), open_regular(path) as file:
+    with suppress(OSError, errors.GaugeError), open_regular(path) as file:
         return file.read(len(TABLE_BEGINS)) == TABLE_BEGINS
     return False
 
@@ -290,7 +282,7 @@ def _table_check(path: Path) -> Check:
 
 def _known_parameters(run: Run) -> Parameters | None:
     """Return the parameters of a run, or None if run.toml is damaged, as its check reports."""
-    with suppress(GaugeError):
+    with suppress(errors.GaugeError):
         return run.read()[0]
     return None
 
@@ -298,20 +290,15 @@ def _known_parameters(run: Run) -> Parameters | None:
 def _run_checks(run: Run) -> list[Check]:
     parameters, sweep = _known_parameters(run), saved_updates(run)
     begun = run.begun() or run.checkpoint.exists()
+    measured = parameters.recorded if parameters and sweep else ()
+    tables = {*run.tables(), *(run.table(item.observable) for item in measured)}
     return [
-        Check(run.toml, partial(_record, run)),
+        Check(run.toml, lambda advance: f"sessions: {len(run.read()[1])}"),
         *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if begun else []),
         *([Check(run.thinned, partial(_thinned, run, parameters))] if run.thinned.exists() else []),
-        *_table_checks(run, parameters, sweep),
+        *(Check(path, partial(_table, path, parameters, sweep)) for path in sorted(tables)),
         *_configuration_checks(run, parameters, sweep),
     ]
-
-
-def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
-    """Return the checks of all tables that exist or should exist."""
-    measured = parameters.recorded if parameters and sweep else ()
-    paths = {*run.tables(), *(run.table(item.observable) for item in measured)}
-    return [Check(path, partial(_table, path, parameters, sweep)) for path in sorted(paths)]
 
 
 def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
@@ -337,7 +324,7 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
         at = ",".join(f"{part[0]}:{part[-1]}:{part.step}" for part in due if part)
         again = _making_again("them", run, parameters, at)
         message = f"{unnamed} more configurations are missing from {folder}; {again}."
-        checks.append(Check(folder, partial(refused, DamagedError(message))))
+        checks.append(Check(folder, partial(refused, errors.DamagedError(message))))
     return checks
 
 
@@ -349,9 +336,9 @@ def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
     """
     try:
         removed = RemovedConfigurations.of(run, parameters)
-    except UnreadableError:
+    except errors.UnreadableError:
         return []
-    except GaugeError:
+    except errors.GaugeError:
         removed = RemovedConfigurations(parameters)
     return removed.kept(min(sweep, parameters.updates))
 
@@ -369,16 +356,11 @@ def _tables_to_compare(run: Run) -> dict[str, TableData]:
     for name, observable in OBSERVABLES.items():
         path = run.table(name)
         if path.exists():
-            with suppress(GaugeError):  # the check of the table reports the error
+            with suppress(errors.GaugeError):  # the check of the table reports the error
                 table = _sound(path)
                 if tuple(table.columns) == (SWEEP, *observable.columns.names):
                     tables[name] = table
     return tables
-
-
-def _scan_record(path: Path, advance: CheckProgress) -> str:
-    """Check scan.toml."""
-    return f"runs: {len(Scan.read(path).members())}"
 
 
 def _scan_table(scan: Scan, advance: CheckProgress) -> str:
@@ -391,7 +373,7 @@ def _scan_table(scan: Scan, advance: CheckProgress) -> str:
         numbers = (float(table[name][row]) for name in names)
         averaged, available = table["sweeps"][row], updates.get((beta, lattice, *numbers), 0)
         if averaged > available:
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
                 f"{lattice}, where the runs contain {available}; restore the runs from a copy, or "
                 "remove the table."
@@ -405,7 +387,7 @@ def _points(path: Path) -> TableData:
     words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
     required = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
     if words != ["lattice"] or not required <= table.columns.keys():
-        raise DamagedError(f"{path} is damaged: it is not the table of a scan.")
+        raise errors.DamagedError(f"{path} is damaged: it is not the table of a scan.")
     return table
 
 
@@ -434,16 +416,11 @@ def _updates_measured(scan: Scan, names: Sequence[str]) -> dict[tuple[object, ..
     return result
 
 
-def _record(run: Run, advance: CheckProgress) -> str:
-    """Check run.toml."""
-    return f"sessions: {len(run.read()[1])}"
-
-
 def _checkpoint(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
     if parameters and not parameters.is_of(state.chain):
-        raise DamagedError(
+        raise errors.DamagedError(
             f"The checkpoint {run.checkpoint} belongs to a run with other parameters; restore it "
             "from a copy."
         )
@@ -454,7 +431,10 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
     """Check a table of a run whose checkpoint is after `sweep` updates."""
     table = _sound(path)
     if parameters:
-        _check_origin(path, table, parameters)
+        for name in ("group", "lattice", "beta"):
+            stated, expected = table.header.get(name), str(parameters.values()[name])
+            if stated not in (None, expected):
+                raise errors.DamagedError(f"{path} belongs to another run: its {name} is {stated}.")
         for item in parameters.recorded:
             if path == Run(path.parent).table(item.observable):
                 _check_rows(path, table, parameters, item, sweep)
@@ -479,27 +459,19 @@ def _with_note(path: Path, words: str) -> str:
 def _sound(path: Path) -> TableData:
     """Read a table, and check that all of its numbers are finite."""
     if is_missing(path):
-        raise DamagedError(f"{path} is missing; restore it from a copy.")
+        raise errors.DamagedError(f"{path} is missing; restore it from a copy.")
     table = read_table(path)
     kinds = [columns for x in OBSERVABLES.values() for columns in x.columns_of_tables()]
     words = {name for columns in kinds for name in columns.words}
     for name, column in table.columns.items():
         if name not in words and column.dtype.kind == "U" and len(column):
-            raise DamagedError(f"{path} is damaged: row 1 contains no number for {name}.")
+            raise errors.DamagedError(f"{path} is damaged: row 1 contains no number for {name}.")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"{path} is damaged: row {row + 1} contains {column[row]} for {name}."
             )
     return table
-
-
-def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
-    """Check that a table belongs to the run."""
-    for name in ("group", "lattice", "beta"):
-        stated, expected = table.header.get(name), str(parameters.values()[name])
-        if stated not in (None, expected):
-            raise DamagedError(f"{path} belongs to another run: its {name} is {stated}.")
 
 
 def _check_rows(
@@ -508,18 +480,20 @@ def _check_rows(
     """Check the columns, and that every update that is due up to `sweep` has all of its rows."""
     names, records = _expected(table, parameters, item)
     if tuple(table.columns) != (SWEEP, *names):
-        raise DamagedError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
+        raise errors.DamagedError(
+            f"{path} is damaged: it has the columns {','.join(table.columns)}."
+        )
     start, every, sweeps = parameters.thermalize, item.every, table.columns[SWEEP]
     expected = start + every * (1 + np.arange(len(sweeps)) // records)
     if not np.array_equal(sweeps, expected):
         row = int(np.argmax(sweeps != expected))
-        raise DamagedError(
+        raise errors.DamagedError(
             f"{path} is damaged: row {row + 1} belongs to update {sweeps[row]} instead of "
             f"{expected[row]}."
         )
     due = max(0, sweep - start) // every * records
     if len(sweeps) < due:
-        raise DamagedError(
+        raise errors.DamagedError(
             f"{path} is damaged: it ends after {len(sweeps)} of {due} rows; restore it from a copy."
         )
 
@@ -553,7 +527,9 @@ def _check_numbers(path: Path, table: TableData) -> None:
     if wrong is not None and wrong.any():
         row = int(np.argmax(wrong))
         where = f"update {table[SWEEP][row]}" if SWEEP in table.columns else f"row {row + 1}"
-        raise DamagedError(f"{path} is damaged: the numbers of {where} contradict each other.")
+        raise errors.DamagedError(
+            f"{path} is damaged: the numbers of {where} contradict each other."
+        )
 
 
 def _making_again(pronoun: str, run: Run, parameters: Parameters | None, at: str) -> str:
@@ -573,12 +549,12 @@ def _configuration(
     """Check a configuration, and that it agrees with the tables of its run."""
     if is_missing(path):
         again = _making_again("it", Run(path.parents[1]), parameters, str(int(path.stem)))
-        raise DamagedError(f"{path} is missing; {again}.")
+        raise errors.DamagedError(f"{path} is missing; {again}.")
     configuration = open_configuration(path, *kind)
     header = configuration.header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"{path} belongs to another run: its {name} is {getattr(header, name)}."
             )
 
@@ -610,7 +586,7 @@ def _compare(
     for column, value in averages.items():
         tabulated = float(table.columns[column][rows[0]])
         if not math.isclose(value, tabulated, rel_tol=0, abs_tol=tolerance):
-            raise DamagedError(
+            raise errors.DamagedError(
                 f"{path} and the table of {observable} contradict each other: {column} is "
                 f"{value:.12g} in the configuration, but {tabulated:.12g} in the table; restore "
                 "them from a copy."
@@ -618,7 +594,7 @@ def _compare(
     return True
 
 
-def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:
+def summarise(verdicts: Sequence[Verdict], named: int) -> errors.GaugeError | None:
     """Return the error that says which files are damaged, missing or unchecked, if any are."""
     bad, unchecked = (
         [str(v.path) for v in verdicts if v.sound is sound] for sound in (False, None)
@@ -630,4 +606,6 @@ def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:
 
     words = [f"Damaged or missing: {files(bad)}"] * bool(bad)
     words += [f"Could not be checked here: {files(unchecked)}"] * bool(unchecked)
-    return (DamagedError if bad else UncheckedError)(" ".join(words)) if words else None
+    return (
+        (errors.DamagedError if bad else errors.UncheckedError)(" ".join(words)) if words else None
+    )

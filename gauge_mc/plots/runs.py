@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading, read_table
@@ -24,6 +23,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
 from gauge_mc.plots import Plot
 from gauge_mc.plots.figures.pictures import Picture, named_apart, physics_label, typeset
+from gauge_mc.process import in_context
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.thermalisation import Caution
 from gauge_mc.stored import is_of_no_run

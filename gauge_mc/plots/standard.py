@@ -1,4 +1,4 @@
-"""The averages of a scan against the coupling."""
+"""Plots of any observable: histories, averages against the coupling, and scans."""
 
 from __future__ import annotations
 
@@ -21,31 +21,10 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
+from gauge_mc.plots import runs as run_tables
+from gauge_mc.plots.figures import curves as graphics
 from gauge_mc.plots.figures import pictures
-from gauge_mc.plots.figures.curves import (
-    AveragesTable,
-    Curves,
-    History,
-    check_history,
-    describe_history,
-    draw_distribution,
-    draw_history,
-    draw_panels,
-    finish_distribution,
-    key_of_lines,
-    mean_line,
-    require,
-    shade_skipped,
-)
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.runs import (
-    TableKind,
-    filled_tables,
-    labels_of,
-    missing_table,
-    one_scan,
-    table_kinds,
-)
 from gauge_mc.quoting import CommandLine
 from gauge_mc.run.thermalisation import SKIP, last_skipped
 from gauge_mc.scans.averages import panels
@@ -66,7 +45,7 @@ class AveragesPlot(Plot):
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
     skips_each: ClassVar[bool] = True
 
-    def __init__(self, kind: TableKind | None = None) -> None:
+    def __init__(self, kind: run_tables.TableKind | None = None) -> None:
         self._kind = kind
         self.name = f"{kind.name}{AGAINST_BETA}" if kind else "averages"
         summary = "all averages against β, one curve per lattice"
@@ -75,24 +54,28 @@ class AveragesPlot(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
         skip = options.get(SKIP.name, 0)
-        kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
+        kinds = [self._kind] if self._kind else list(run_tables.table_kinds(runs).values())
         drawn = []
-        for kind, tables in filled_tables(runs, kinds):
+        for kind, tables in run_tables.filled_tables(runs, kinds):
             column = kind.columns.averaged[0]
             thermalised = [
                 table.after(last_skipped(run, skip), str(run)) for run, table in tables.items()
             ]
             drawn.append((column, _curves(thermalised, column.name)))
         if not drawn:
-            raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
-        draw_panels([(x.label_of_average, curves) for x, curves in drawn], r"$\beta$", file)
-        return [AveragesTable.of(x.average, curves) for x, curves in drawn]
+            raise run_tables.missing_table(
+                runs, self._kind.name if self._kind else defaults.MEASURE[0]
+            )
+        graphics.draw_panels(
+            [(x.label_of_average, curves) for x, curves in drawn], r"$\beta$", file
+        )
+        return [graphics.AveragesTable.of(x.average, curves) for x, curves in drawn]
 
 
 PLOTS.register(AveragesPlot())
 
 
-def _curves(tables: Sequence[TableData], column: str) -> Curves:
+def _curves(tables: Sequence[TableData], column: str) -> graphics.Curves:
     """Return the averages of a column over the chains at each beta, for each kind of ensemble."""
     curves: dict[tuple[str, tuple[int, ...], Action], dict[float, list[Any]]] = {}
     for table in tables:
@@ -141,7 +124,7 @@ class HistoryPlot(Plot):
 
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def __init__(self, kind: TableKind | None = None) -> None:
+    def __init__(self, kind: run_tables.TableKind | None = None) -> None:
         self._kind = kind
         self.name = kind.name if kind else "history"
         shown = [x.average for x in kind.columns.averaged] if kind else []
@@ -152,18 +135,20 @@ class HistoryPlot(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame per quantity; see `Plot.draw`."""
         skip = options.get(SKIP.name, 0)
-        labels = dict(zip(runs, labels_of(runs), strict=True))
-        kinds = [self._kind] if self._kind else list(table_kinds(runs).values())
+        labels = dict(zip(runs, run_tables.labels_of(runs), strict=True))
+        kinds = [self._kind] if self._kind else list(run_tables.table_kinds(runs).values())
         quantities = []
-        for kind, tables in filled_tables(runs, kinds):
+        for kind, tables in run_tables.filled_tables(runs, kinds):
             for column in kind.columns.averaged[: None if self._kind else 1]:
                 series = [
-                    History(labels[run], table[SWEEP], table[column.name])
+                    graphics.History(labels[run], table[SWEEP], table[column.name])
                     for run, table in tables.items()
                 ]
                 quantities.append((column.label, series))
         if not quantities:
-            raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
+            raise run_tables.missing_table(
+                runs, self._kind.name if self._kind else defaults.MEASURE[0]
+            )
         plot_history(quantities, file, skip)
         return []
 
@@ -172,17 +157,17 @@ PLOTS.register(HistoryPlot())
 
 
 def plot_history(
-    quantities: Sequence[tuple[str, Sequence[History]]], path: Path, skip: int = 0
+    quantities: Sequence[tuple[str, Sequence[graphics.History]]], path: Path, skip: int = 0
 ) -> None:
     """Plot time series with running means and distributions, and print averages and tau_int.
 
     The averages of more than `MOST_MEANS` runs are not printed, since they would fill the figure.
     """
-    require(quantities)
+    graphics.require(quantities)
     for _, histories in quantities:
-        require(histories)
+        graphics.require(histories)
         for history in histories:
-            check_history(history, skip)
+            graphics.check_history(history, skip)
     labels = dict.fromkeys(h.label for _, histories in quantities for h in histories)
     looks = {label: pictures.look(i) for i, label in enumerate(labels)}
     rows = len(quantities)
@@ -198,10 +183,14 @@ def plot_history(
         for (name, histories), (series, distribution) in zip(quantities, panels, strict=True):
             for history in histories:
                 thermalised, style = history.after(skip), looks[history.label]
-                words = describe_history(thermalised, *(() if columns == 1 else ("", False)))
-                draw_history(series, history, style, skip, words)
-                draw_distribution(distribution, thermalised, style, filled=len(looks) <= FEW_RUNS)
-            shaded |= shade_skipped(series, histories, skip)
+                words = graphics.describe_history(
+                    thermalised, *(() if columns == 1 else ("", False))
+                )
+                graphics.draw_history(series, history, style, skip, words)
+                graphics.draw_distribution(
+                    distribution, thermalised, style, filled=len(looks) <= FEW_RUNS
+                )
+            shaded |= graphics.shade_skipped(series, histories, skip)
             series.margins(x=0.02)
             series.sharex(panels[-1, 0])
             series.tick_params(labelbottom=series is panels[-1, 0])
@@ -209,11 +198,14 @@ def plot_history(
             if lines:
                 place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderpad": 0}
                 series.legend(**place, borderaxespad=0.3, ncols=columns, columnspacing=1.5)
-            finish_distribution(distribution)
+            graphics.finish_distribution(distribution)
         panels[-1, 0].set_xlabel("update")
         panels[-1, 1].set_xlabel("distribution")
         figure.align_ylabels(panels[:, 0])
-        key, line = key_of_lines(list(looks.values()), shaded), load("matplotlib.lines").Line2D
+        key, line = (
+            graphics.key_of_lines(list(looks.values()), shaded),
+            load("matplotlib.lines").Line2D,
+        )
         if columns > 1 and lines:
             key.append((line([], [], linestyle="none"), r"mean, $\tau_\mathrm{int}$ in updates"))
         if len(looks) == 1:
@@ -222,7 +214,7 @@ def plot_history(
             )
         else:
             names = [
-                (line([], [], **mean_line(look)), pictures.typeset(name))
+                (line([], [], **graphics.mean_line(look)), pictures.typeset(name))
                 for name, look in looks.items()
             ]
             entries = pictures.side_by_side(names, key) if len(looks) <= FEW_RUNS else names + key
@@ -241,7 +233,7 @@ class ScanPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the table of one scan; see `Plot.draw`."""
-        draw_scan(Scan.read(one_scan(runs)).table, file)
+        draw_scan(Scan.read(run_tables.one_scan(runs)).table, file)
         return []
 
 
@@ -282,7 +274,7 @@ def draw_scan(table: Path, figure: Path) -> None:
     ]
     if not (drawn and lattices):
         raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
-    draw_panels(drawn, over.label, figure)
+    graphics.draw_panels(drawn, over.label, figure)
 
 
 def _curve(

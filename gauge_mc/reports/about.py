@@ -1,4 +1,4 @@
-"""How to cite the program and its methods."""
+"""Sections about runs: state and parameters, files, provenance, and how to cite."""
 
 from __future__ import annotations
 

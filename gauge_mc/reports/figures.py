@@ -1,4 +1,4 @@
-"""All figures that can be drawn of the runs."""
+"""Figures of a page: all plots, time series with their statistics, and charts for notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import autocorrelation
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData
 from gauge_mc.fits.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.drawing import draw, options_to_draw
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
 from gauge_mc.plots.figures.pictures import SUPERSCRIPTS
+from gauge_mc.quantities.potential.static_potential import StaticPotential
 from gauge_mc.reports import SECTIONS, Section
-from gauge_mc.reports.charts import Chart, ChartLine
+from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded
-from gauge_mc.reports.page import ChainSeries, Quantity, Subject, single
+from gauge_mc.reports.page import ChainSeries, Quantity, Subject, columns_of, single
 from gauge_mc.run.thermalisation import SKIP, sentences_about
 
 if TYPE_CHECKING:
@@ -177,16 +179,15 @@ class PlotsSection(Section):
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return the figures, and why others were not possible."""
         plots, missing = [], []
-        runs = [run.path for run in subject.runs]
-        labels = {run.path: run.label for run in subject.runs}
+        runs = {run.path: run.label for run in subject.runs}
         for name, plot in PLOTS.items():
             if plot.of_several or name in subject.drawn:
                 continue
-            groups = [[path] for path in subject.scans] if plot.of_scans else [runs]
+            groups = [{path: path.name} for path in subject.scans] if plot.of_scans else [runs]
             shown = []
-            for paths in groups:
+            for labels in groups:
                 try:
-                    shown += _figures(plot, paths, labels, subject)
+                    shown += _figures(plot, labels, subject)
                 except GaugeError as error:
                     missing.append(element("li", f"{name}: {error}"))
             if shown:
@@ -206,27 +207,25 @@ def figures_of_fit(fit: str, labels: dict[Path, str], subject: Subject) -> list[
     for plot in PLOTS.values():
         if plot.fit == fit:
             with suppress(GaugeError):  # which the other figures say
-                figures = _figures(plot, [*labels], labels, subject)
+                figures = _figures(plot, labels, subject)
                 subject.drawn.add(plot.name)
                 return [element("div", *figures, class_="pictures")]
     return []
 
 
-def _figures(
-    plot: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
-) -> list[Markup]:
+def _figures(plot: Plot, labels: dict[Path, str], subject: Subject) -> list[Markup]:
     """Return the figures of a plot, which may show results of fits that the page has made."""
     try:
         with exactly_of_tables():
-            return _drawn(plot, paths, labels, subject)
+            return _drawn(plot, labels, subject)
     except GaugeError as error:
-        if plot.of_scans or not any(subject.results.get(path) for path in paths):
+        if plot.of_scans or not any(subject.results.get(path) for path in labels):
             raise
-        with _with_results(paths, subject) as copies, suppress(GaugeError):
+        with _with_results([*labels], subject) as copies, suppress(GaugeError):
             named = {copy: labels[path] for path, copy in copies.items()}
             stale = isinstance(error, FitOfOtherTablesError)
             notes = [f"{error} The figure shows a fit that was made for this page."] * stale
-            return _drawn(plot, [*copies.values()], named, subject, notes)
+            return _drawn(plot, named, subject, notes)
         raise
 
 
@@ -248,31 +247,22 @@ def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path
 
 
 def _drawn(
-    plot: Plot,
-    paths: Sequence[Path],
-    labels: dict[Path, str],
-    subject: Subject,
-    notes: Sequence[str] = (),
+    plot: Plot, labels: dict[Path, str], subject: Subject, notes: Sequence[str] = ()
 ) -> list[Markup]:
     """Return a figure of all runs, or one of each run if the plot takes only one.
 
     Notes are shown below it, beside its cautions.
     """
     try:
-        return [_figure(plot, paths, labels, subject, notes)]
+        return [_figure(plot, labels, subject, notes)]
     except UsageError:
-        if len(paths) < 2:
+        if len(labels) < 2:
             raise
-    return [_figure(plot, [path], labels, subject, notes) for path in paths]
+    return [_figure(plot, {path: label}, subject, notes) for path, label in labels.items()]
 
 
-def _figure(
-    plot: Plot,
-    paths: Sequence[Path],
-    labels: dict[Path, str],
-    subject: Subject,
-    notes: Sequence[str],
-) -> Markup:
+def _figure(plot: Plot, labels: dict[Path, str], subject: Subject, notes: Sequence[str]) -> Markup:
+    paths = [*labels]
     skip = {SKIP.name: subject.skip} if SKIP in plot.options else {}
     options, _ = options_to_draw(plot, paths, skip)  # averages say what is left out
     with (
@@ -289,7 +279,7 @@ def _figure(
             content = figure_bytes(figures[0], "svg")
         if figures and not 0 < len(content) <= LARGEST:
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
-    names = ", ".join(labels.get(path, path.name) for path in paths)
+    names = ", ".join(labels.values())
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     yet_said = subject.not_yet_said([*notes, *sentences_about(cautions)])
     word = plot.summary[:2].isalpha()  # and no symbol such as t²
@@ -473,3 +463,39 @@ def placed(
     array = np.full(size, math.nan)
     array[places] = values
     return array
+
+
+CURVE = 60
+"""Number of places at which the curve of a fit is drawn."""
+
+
+def cell(chart: Chart) -> Markup:
+    """Return a chart with its title, as a part of the output of a cell."""
+    place = f"margin: 0; width: 100%; max-width: {WIDTH}px"
+    title = element("figcaption", chart.title)
+    return element("figure", title, chart.drawing(), style=place)
+
+
+def table_cell(table: TableData, cut: int = 0) -> Markup:
+    """Return the first quantity of a table along the chain, with its running average."""
+    for column, sweeps, values in columns_of(table):
+        series = ChainSeries("the chain", sweeps, values, cut if (sweeps > cut).any() else 0)
+        chart = history_chart(Quantity("", column, [series]))
+        return cell(replace(chart, title=column.average or column.short))
+    return Markup("")
+
+
+def potential_cell(result: StaticPotential) -> Markup:
+    """Return V(R) with errors, and the most probable fit, if there is one."""
+    fit, r = result.best, result.distances
+    places = np.unique(np.concatenate([r, np.linspace(fit.r_min, fit.r_max, CURVE) if fit else r]))
+    at, errors = np.searchsorted(places, r), np.array([point.error for point in result.points])
+    value, error = (placed(at, series, places.size) for series in (result.continuum, errors))
+    lines = [ChartLine("V", value, error, look="points")]
+    if fit:
+        inside = (places >= fit.r_min) & (places <= fit.r_max)
+        curve, band = (np.where(inside, y, math.nan) for y in fit.curve(places))
+        lines.append(ChartLine("fit", curve, band, 1))
+    scale = f", r₀/a = {result.scales['r0']}" if "r0" in result.scales else ""
+    words = f"Static potential at {r.size} distances{scale}."
+    return cell(Chart("Static potential", "R/a", "a V(R)", places, lines, words))

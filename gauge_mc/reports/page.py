@@ -29,19 +29,12 @@ from gauge_mc.fits.files import kept_skip
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
-from gauge_mc.reports.markup import Markup, element, joined, text
+from gauge_mc.reports.markup import Markup, element, text
 from gauge_mc.results import documented, result_field
+from gauge_mc.run import thermalisation as transients
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thermalisation import (
-    AUTO,
-    SKIP,
-    Skip,
-    Thermalisation,
-    declared_columns,
-    found_thermalisation,
-)
 from gauge_mc.scans.scan import is_scan
 from gauge_mc.signatures import checks_types
 from gauge_mc.stored import folders, named_or_newest, runs_of
@@ -112,7 +105,7 @@ class ReportedRun:
     """Its parameters."""
     sessions: Sequence[SessionRecord]
     """Processes that have worked on it."""
-    skip: Skip
+    skip: transients.Skip
     """Updates that are left out of averages, as the user has chosen them."""
 
     @property
@@ -121,9 +114,9 @@ class ReportedRun:
         return self.run.path
 
     @cached_property
-    def thermalisation(self) -> Thermalisation | None:
+    def thermalisation(self) -> transients.Thermalisation | None:
         """The part that has been left out; None if a number was given."""
-        return found_thermalisation(self.path) if isinstance(self.skip, str) else None
+        return transients.found_thermalisation(self.path) if isinstance(self.skip, str) else None
 
     @cached_property
     def cut(self) -> int:
@@ -165,7 +158,7 @@ class Subject:
     """Number of further runs, which are not shown."""
     folder: Path
     """The folder of the page, from which it links to files."""
-    skip: Skip
+    skip: transients.Skip
     """Updates that are left out of averages, as the user has chosen them."""
     results: dict[Path, dict[str, FitResult]] = field(default_factory=dict)
     """Results of fits by run and name of their file, which the section of fits adds."""
@@ -175,12 +168,12 @@ class Subject:
     """Names of the plots that the page shows already."""
 
     @classmethod
-    def of(cls, paths: list[Path], folder: Path, skip: Skip | None) -> Subject:
+    def of(cls, paths: list[Path], folder: Path, skip: transients.Skip | None) -> Subject:
         """Return the runs and scans in directories."""
         every = runs_of(folders(paths))
         shown = every[:MOST_RUNS]
-        skips = [kept_skip([path], AUTO) if skip is None else skip for path in shown]
-        together = kept_skip(shown, AUTO) if skip is None else skip
+        skips = [kept_skip([path], transients.AUTO) if skip is None else skip for path in shown]
+        together = kept_skip(shown, transients.AUTO) if skip is None else skip
         runs = [
             ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), each)
             for path, label, each in zip(shown, labels_of(shown), skips, strict=True)
@@ -223,7 +216,7 @@ def columns_of(table: TableData) -> Iterator[tuple[Column, NDArray[np.int64], ND
     sweeps = table.columns.get(SWEEP)
     if sweeps is None or not len(table) or not single(table):
         return
-    name, columns = declared_columns(table)
+    name, columns = transients.declared_columns(table)
     algorithm = name in ALGORITHMS
     for column in columns if algorithm else columns.averaged:
         if column.name in table and table[column.name].dtype.kind in "if" and not column.index:
@@ -268,7 +261,7 @@ def report(
     run: Paths | None = None,
     output: str | os.PathLike[str] | None = None,
     *,
-    skip: Skip | None = None,
+    skip: transients.Skip | None = None,
 ) -> PageReport:
     """Write a page that shows everything about runs.
 
@@ -304,7 +297,9 @@ def report(
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE
-    cut = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name)
+    cut = check_options([transients.SKIP], {transients.SKIP.name: skip}, "reports").get(
+        transients.SKIP.name
+    )
     if not may_be_made(file.parent):  # which is not to be found out after all figures
         raise GaugeError(
             f"The report {file} could not be written: no files can be made in {file.parent}; "
@@ -352,13 +347,15 @@ def page(subject: Subject) -> tuple[str, list[str]]:
     title = "; ".join(run.label for run in subject.runs[:3])
     heading = f"Report: {title}"
     byline = element("p", f"Made by gauge-mc {__version__}, {now()}")
+    words = "The charts are drawn by uPlot, which has this licence:"
+    licence = element("p", words), element("pre", asset(LICENSE))
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="jump"),
         element("header", element("h1", heading), byline),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *parts, id="content", tabindex="-1"),
-        element("footer", element("details", element("summary", "Licences"), _licence())),
+        element("footer", element("details", element("summary", "Licences"), *licence)),
         element("script", Markup(script())),
     )
     digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
@@ -391,8 +388,3 @@ def asset(name: str, package: str = "gauge_mc.reports") -> str:
 def script() -> str:
     """Return all scripts of a page, which nothing in a run can change."""
     return "\n".join(map(asset, SCRIPTS))
-
-
-def _licence() -> Markup:
-    words = "The charts are drawn by uPlot, which has this licence:"
-    return joined([element("p", words), element("pre", asset(LICENSE))])

@@ -1,4 +1,4 @@
-"""The averages of all tables."""
+"""Sections with results: fits, and the averages of all tables."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ class RunView:
 
     def _chart(self) -> str:
         """Return the first quantity along the chain for notebooks; empty if there is none."""
-        from gauge_mc.reports.cells import table_cell
+        from gauge_mc.reports.figures import table_cell
 
         cut = found_thermalisation(self.path)
         charts = (table_cell(table, cut.update) for table in self.tables.values())

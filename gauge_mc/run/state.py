@@ -18,7 +18,7 @@ from threading import Event
 from types import FrameType
 from typing import Any
 
-from gauge_mc import defaults, interruption
+from gauge_mc import defaults, process
 from gauge_mc.console import Console
 from gauge_mc.devices.cache import watching
 from gauge_mc.errors import GaugeError
@@ -69,14 +69,14 @@ class Stop:
             self._handlers = {number: signal.signal(number, self._note) for number in numbers}
             # The exception that ends a program by an earlier signal is lost if it is raised where
             # Python ignores exceptions, such as in a finalizer or in an import that may fail.
-            self._signal = interruption.noted()
+            self._signal = process.noted()
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         if self._handlers:
-            interruption.forget()
+            process.forget()
 
     def __call__(self, seconds_to_stop: float) -> str | None:
         """Return the reason to stop now, or None."""
@@ -86,7 +86,7 @@ class Stop:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signal = signal.Signals(number).name
-        interruption.note(self._signal)
+        process.note(self._signal)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

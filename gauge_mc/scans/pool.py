@@ -18,6 +18,7 @@ from typing import IO
 from gauge_mc.devices import BACKENDS, DeviceChoice
 from gauge_mc.devices.base import Backend
 from gauge_mc.devices.choice import AUTOMATIC, MAX_THREADS, Place
+from gauge_mc.domain.mpi import forget_launcher
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.libraries import PYTHON
 from gauge_mc.scans.scan import Member
@@ -25,7 +26,7 @@ from gauge_mc.scans.scan import Member
 SET_PARENT_DEATH_SIGNAL = 1
 """Value of PR_SET_PDEATHSIG in linux/prctl.h."""
 
-CHILD = (*PYTHON, "-c", "from gauge_mc.cli.child import child; child()")
+CHILD = (*PYTHON, "-c", "from gauge_mc.cli import child; child()")
 """Command that carries out runs together, whose values are a JSON list on standard input.
 
 The values are those of a `RunRequest`."""
@@ -37,12 +38,13 @@ PARENT = "GAUGE_MC_PARENT"
 """Environment variable of a child with the process ID of its scan."""
 
 
-def stop_with_parent() -> None:
+def begin_child() -> None:
     """Let this process receive SIGTERM when its parent dies, or end now if it is already dead.
 
     A run that receives SIGTERM writes a checkpoint and stops. The parent is named by the
-    environment variable `PARENT`, which is removed.
+    environment variable `PARENT`, which is removed, as are those of a launcher.
     """
+    forget_launcher()
     parent = os.environ.pop(PARENT, "")
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)

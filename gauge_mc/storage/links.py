@@ -1,11 +1,10 @@
-"""How a file stores links, and the checksums of its bytes.
+"""How a file stores links, the checksums of its bytes, and its header.
 
-Links in blocks of files by NumPy, for machines on which kernels cannot be compiled.
-
-The kernels ``read_links`` and ``write_links`` do the same on devices (``cuda_src/files``): the
-order of the links, types of numbers, checksums, the row of a matrix that follows from the others,
-and the test whether a matrix is in the group. Besides them there are only the traces that headers
-of files state.
+NumPy reads and writes links in blocks of files where kernels cannot be compiled. The kernels
+``read_links`` and ``write_links`` do the same on devices (``cuda_src/files``): the order of the
+links, types of numbers, checksums, the row of a matrix that follows from the others, and the test
+whether a matrix is in the group. Besides them there are only the traces that headers of files
+state.
 """
 
 from __future__ import annotations

@@ -6,17 +6,6 @@ is big endian. It consists of the magic number, the version, a 16-bit word whose
 are the flags "message begins" and "message ends", the length of the data in 64 bits, and the type
 of the record, a text of 128 bytes that ends with a zero (USQCD Software Committee, LIME manual,
 version 1.2, and QIO programmer's manual, version 2.3).
-
-LIME, the container format of ILDG and SciDAC files.
-
-A file is a sequence of messages, and a message is a sequence of records. A record is a header of
-144 bytes followed by its data, which is padded with zeros to a multiple of 8 bytes. The header is
-big endian. It consists of the magic number, the version, a 16-bit word whose two highest bits are
-the flags "message begins" and "message ends", the length of the data in 64 bits, and the type of
-the record, a text of 128 bytes that ends with a zero (USQCD Software Committee, LIME manual,
-version 1.2).
-
-USQCD Software Committee, QIO programmer's manual, version 2.3.
 """
 
 from __future__ import annotations

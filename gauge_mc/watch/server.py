@@ -64,9 +64,9 @@ class FeedState:
 
 
 class Feed:
-    """The parts of a page, which are made again when somebody asks for them and they are old.
+    """The parts of a page, which are made again when a reader asks for them and they are old.
 
-    Nothing is read while nobody asks, and several readers share what was read.
+    Nothing is read without a reader, and several readers share what was read.
 
     Parameters
     ----------

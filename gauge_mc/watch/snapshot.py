@@ -23,15 +23,10 @@ from gauge_mc.inspection.status import run_status
 from gauge_mc.observables import table_name
 from gauge_mc.reports.page import columns_of, single
 from gauge_mc.results import documented, result_field
+from gauge_mc.run import thermalisation as transients
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, describe
-from gauge_mc.run.thermalisation import (
-    compared_starts,
-    declared_columns,
-    series_of,
-    thermalisation_of,
-)
 from gauge_mc.scans.carry_out import MemberState, share_done
 from gauge_mc.scans.scan import Member, Scan, is_scan
 
@@ -209,7 +204,10 @@ class Watcher:
         state = COMPLETE if states == {COMPLETE} else state
         rate = sum(x.links_per_s or 0.0 for x in entries) or None
         subject, progress = (str(self.path), True, time.time()), (state, share, rate)
-        runs = tuple(self._run(self.path / name) for name in _detailed(entries))
+        working = [entry.name for entry in entries if entry.state == RUNNING]
+        begun = [entry.name for entry in entries if entry.state != WAITING and entry.sweep]
+        detailed = working[:DETAILED] or begun[-DETAILED:]
+        runs = tuple(self._run(self.path / name) for name in detailed)
         failed = (x.name for x in entries if x.state == FAILED)
         warnings = tuple(f"{name}: {failures[name]}" for name in failed)
         remaining, log = links / rate if rate else None, self._log.last()
@@ -226,13 +224,6 @@ class Watcher:
         if cached is None or cached[0] != key:
             cached = self._members[member.run.path] = (key, member.sweep())
         return cached[1]
-
-
-def _detailed(members: Sequence[MemberState]) -> list[str]:
-    """Return the names of the runs of a scan that are shown with their histories."""
-    working = [member.name for member in members if member.state == RUNNING]
-    begun = [member.name for member in members if member.state != WAITING and member.sweep]
-    return working[:DETAILED] or begun[-DETAILED:]
 
 
 def _leads_out(path: Path) -> bool:
@@ -319,8 +310,14 @@ class _WatchedRun:
         if self._measured <= rows < GROWTH * max(self._measured, 0.9):
             return
         self._measured = rows
-        every = [(table.path.name, series) for table in tables for series in series_of(table.data)]
-        thermalisation = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
+        every = [
+            (table.path.name, series)
+            for table in tables
+            for series in transients.series_of(table.data)
+        ]
+        thermalisation = transients.thermalisation_of(
+            self.run.path, every, transients.compared_starts(self.run.path)
+        )
         self._cut = thermalisation.update
         slowest = [x for table in tables if (x := table.average(self._cut))]
         worst = max(slowest, key=lambda x: x.tau_int / x.samples, default=None)
@@ -392,7 +389,7 @@ def _series(table: TableData) -> Iterator[Series]:
     if len(table) and SWEEP in table and not single(table):
         updates, first = np.unique(table[SWEEP], return_index=True)
         rows = np.diff(first, append=len(table))
-        made_by, columns = declared_columns(table)
+        made_by, columns = transients.declared_columns(table)
         for column in columns:
             if column.kind is float and not column.index and column.name in table:
                 values = np.asarray(table[column.name], np.float64)

@@ -33,11 +33,11 @@ LOOK_SECONDS = 0.5
 """Time in seconds between two looks at the logs."""
 
 KILLED = "The last session has no end in the log: it was killed, or its machine failed."
-"""Remark about a run that nobody works on and whose last session has not ended."""
+"""Remark about a run that no process works on and whose last session has not ended."""
 
 
 def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
-    """Yield the entries of the log of a run or a scan in lines, until nobody works on it.
+    """Yield the entries of the log of a run or a scan in lines, until no process works on it.
 
     The logs of the runs of a scan are followed as well, and their lines begin with their names.
     """

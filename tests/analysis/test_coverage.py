@@ -1,13 +1,13 @@
-"""How often errors contain the truth, on synthetic series; `tests/tools/coverage.py` does all."""
+"""How often errors contain the truth, on synthetic series; `docs/studies/coverage.py` does all."""
 
 from itertools import chain
 
 import numpy as np
 import pytest
 
+from docs.studies.coverage import KINDS, missed, percentages, synthetic
 from gauge_mc.analysis.timeseries import susceptibility
 from tests.samples import all_of
-from tests.tools.coverage import KINDS, missed, percentages, synthetic
 
 EXACT = ("mean", "mass", *chain(*all_of("EXACT", "coverage")))
 """Quantities whose errors are right from 20 independent measurements on."""

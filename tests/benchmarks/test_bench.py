@@ -13,29 +13,37 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.actions import parse
+from gauge_mc.actions import ACTIONS, parse
 from gauge_mc.algorithms import ALGORITHMS, hmc
 from gauge_mc.benchmarks import BENCH_KINDS, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
-from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark, tune
 from gauge_mc.benchmarks.plan import BenchPlan
 from gauge_mc.benchmarks.timing import Bench
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
+from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.cuda.compiler import CudaCompiler
-from gauge_mc.devices.cuda.kernel import SweepFunction
+from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction
+from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
+from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, OVERRELAXATION, heatbath, overrelax
+from gauge_mc.updates.sweep import norms_of
 from tests import emulator
 from tests.benchmarks.tiny import HEADING, ON_CPU, only, small_copies
 from tests.calls import call, call_apart
@@ -175,7 +183,7 @@ REFUSED = {
     "--backend cpu --tune": "--tune works only on a GPU",
     "--card card.toml": "--card is for --hmc; add it, or leave out --card",
     "--backend cpu --hmc --card card.toml": (
-        "--hmc times trajectories, which the algorithm heatbath has not"
+        "--hmc times trajectories; the algorithm heatbath has none"
     ),
     "--weak": "--weak and --plot are for --over",
     "--plot a.png": "--weak and --plot are for --over",
@@ -358,9 +366,9 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
     gpus = [cuda_device.CudaDevice(0), cuda_device.CudaDevice(0)]
     launched = []
     for name in ("_launch_sweeps", "_launch"):
-        method = getattr(cuda_device.CudaKernel, name)
+        method = getattr(CudaKernel, name)
         monkeypatch.setattr(
-            cuda_device.CudaKernel,
+            CudaKernel,
             name,
             lambda *words, name=name, method=method: launched.append(name) or method(*words),
         )
@@ -535,3 +543,41 @@ def test_options_of_a_kind_of_benchmark_are_for_it_alone(kind):
             BenchPlan(others={one.name: "a"})
     with pytest.raises(UsageError, match=f"one of --{kind} and --hmc at a time"):
         BenchPlan(others={kind: True}, hmc=True)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("group", ["su2", pytest.param("su3", marks=pytest.mark.slow)])
+def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monkeypatch):
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
+    monkeypatch.setattr(bounds, "REGISTER_LIMITS", (64, 255))  # each is compiled for both kernels
+    lattice = Lattice(8, 4, 4, 4)
+    choices = (
+        *GROUPS[group].choices,
+        *ACTIONS["wilson"].choices,
+        norms_of("single"),
+        GENERATORS["philox"].choice(),
+        ONE_REPLICA,
+    )
+    variant = Variant("single", choices)
+    kernels = {kernel.name: kernel for kernel in (HEATBATH, OVERRELAXATION)}
+
+    def chain():
+        field = Field.hot(lattice, group, "single", gpu, seed=2)
+        heatbath(field, 4.0, Random.for_field(field, seed=3))
+        overrelax(field)
+        return field.to_numpy(), Plaquette().measure(field)
+
+    links, averages = chain()
+    devices, trials = DeviceGroup.of(gpu), []
+    for timed, choice, _, kept in tune(devices, BenchPlan(group=group), lattice, seconds=0.01):
+        trials.append((timed.name, choice, kept))
+        # What is timed are single launches, which have the bounds.
+        assert not gpu.kernel(kernels[timed.name], variant).sweep
+    for name, kernel in kernels.items():
+        choices = {choice: kept for timed, choice, kept in trials if timed == name}
+        assert len(choices) >= len(bounds.candidates()) == 6
+        best = str(gpu.tuned.bounds(kernel, variant))
+        assert best == [choice for choice, kept in choices.items() if kept][-1]
+    again, averages_again = chain()
+    assert np.array_equal(links, again)
+    assert averages == averages_again

@@ -9,7 +9,7 @@ from gauge_mc.benchmarks import timing
 from gauge_mc.benchmarks import timing as energy
 from gauge_mc.benchmarks.timing import energy_of, slope
 from gauge_mc.devices.cpu import device as cpu_device
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.domain.device_group import DeviceGroup
 from tests.calls import call
 

@@ -132,10 +132,7 @@ def test_updates_are_timed_on_one_and_two_devices(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "unit"),
-    [
-        (("--hmc",), "trajectory", "Glink/s"),
-        (("--observables", "ape"), "ape", "Glink/s"),
-    ],
+    [(("--hmc",), "trajectory", "Glink/s"), (("--observables", "ape"), "ape", "Glink/s")],
 )
 def test_all_kinds_with_rates_are_compared(kind, name, unit):
     check_rates(kind, name, unit)

@@ -39,7 +39,7 @@ def test_configurations_shared_by_one_device_are_pointed_out(run, devices, said)
 
 def test_processes_of_mpi_are_refused(monkeypatch):
     """Each of them would measure everything, and all but one would find the run in use."""
-    monkeypatch.setattr("gauge_mc.cli.measure.find_processes", lambda: SimpleNamespace(size=2))
+    monkeypatch.setattr("gauge_mc.cli.tables.find_processes", lambda: SimpleNamespace(size=2))
     sentence, code = call("measure", "plaquette", "run")
     assert sentence.startswith("gauge-mc: measure works in one process: start it without mpirun")
     assert code == 2

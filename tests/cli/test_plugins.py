@@ -106,6 +106,6 @@ def test_errors_of_the_program_itself_are_raised(table, monkeypatch):
     def fail(*words, **more):
         return None + 1
 
-    monkeypatch.setattr("gauge_mc.cli.fit.fit_all", fail)
+    monkeypatch.setattr("gauge_mc.cli.results.fit_all", fail)
     with pytest.raises(TypeError, match="unsupported operand"):
         call_apart("fit", "mean-trace", table)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc import interruption
+from gauge_mc import process
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
@@ -237,28 +237,28 @@ def test_a_compiler_that_hangs_is_given_up(tmp_path, impatient):
 
 def test_a_signal_ends_the_wait_for_a_compiler(tmp_path):
     hanging, began = program(tmp_path, HANGING), time.monotonic()
-    timer = threading.Timer(0.3, interruption.note, ["SIGTERM"])
+    timer = threading.Timer(0.3, process.note, ["SIGTERM"])
     timer.start()
     try:
         with pytest.raises(StoppedError, match="Stopped by SIGTERM while a kernel was compiled"):
             cache.run_compiler("k", "", [hanging], tmp_path / "k.so")
     finally:
         timer.join()
-        interruption.forget()
+        process.forget()
     assert time.monotonic() - began < PATIENCE
 
 
 def test_the_wait_for_another_process_ends_too(compilations):
     path, _ = cache.compiled(GOOD, SU2, ["c"], "", ".so")
     path.unlink()
-    interruption.note("SIGTERM")
+    process.note("SIGTERM")
     try:
         with path.with_suffix(".lock").open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             with pytest.raises(StoppedError, match="another process was compiling"):
                 cache.compiled(GOOD, SU2, ["c"], "", ".so")
     finally:
-        interruption.forget()
+        process.forget()
 
 
 def test_the_words_of_a_compiler_are_shown_whatever_they_are(tmp_path):

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
+from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda, energy
 from gauge_mc.devices import hip as backend
 from gauge_mc.devices.base import Copy
 from gauge_mc.devices.choice import Place
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
 from gauge_mc.devices.hip import bindings as loader
-from gauge_mc.devices.hip import compiler, driver, rsmi
+from gauge_mc.devices.hip import compiler, driver
 from gauge_mc.devices.hip.device import HIP_NAMES, HipDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -41,8 +41,8 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(driver, "INTERFACE", tmp_path / "kfd")
     monkeypatch.setattr(compiler, "_paths", lambda: iter([str(emulator.HIPCC)]))
     monkeypatch.setattr(cuda, "load_driver", absent)
-    monkeypatch.setattr(rsmi, "NAMES", (str(tmp_path / "none.so"),))
-    rsmi._load.cache_clear()
+    monkeypatch.setattr(energy, "ROCM_SMI", (str(tmp_path / "none.so"),))
+    energy._loaded.cache_clear()
     return library
 
 

@@ -10,9 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.devices.cuda import compiler
-from gauge_mc.devices.cuda import install as installation
-from gauge_mc.devices.cuda.compiler import find_cuda_compiler
-from gauge_mc.devices.cuda.install import MEGABYTES, extra_for, install, requirements
+from gauge_mc.devices.cuda.compiler import (
+    MEGABYTES,
+    extra_for,
+    find_cuda_compiler,
+    install,
+    requirements,
+)
 from gauge_mc.errors import GaugeError
 from tests.calls import call
 from tests.children import only_tools
@@ -85,10 +89,10 @@ def machine(tmp_path, monkeypatch):
     wheels = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
     monkeypatch.setattr(compiler, "find_spec", {"nvidia": wheels}.get)
     monkeypatch.setattr(sys, "executable", str(made.python))
-    monkeypatch.setattr("gauge_mc.devices.cuda.install.PYTHON", (str(made.python), "-P"))
+    monkeypatch.setattr("gauge_mc.devices.cuda.compiler.PYTHON", (str(made.python), "-P"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(installation, "driver_release", lambda: (13, 0))
-    monkeypatch.setattr(installation, "capabilities", lambda: [(9, 0)])
+    monkeypatch.setattr(compiler, "driver_release", lambda: (13, 0))
+    monkeypatch.setattr(compiler, "capabilities", lambda: [(9, 0)])
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     library = tmp_path / "wheels" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
     library.parent.mkdir(parents=True)
@@ -116,7 +120,7 @@ def test_a_toolkit_that_is_here_needs_the_bindings_alone(
         monkeypatch.setenv("PATH", f"{toolkit / 'bin'}{os.pathsep}{os.environ['PATH']}")
     else:
         monkeypatch.setenv("CUDA_HOME", str(toolkit))
-    monkeypatch.setattr(installation, "driver_release", lambda: release)
+    monkeypatch.setattr(compiler, "driver_release", lambda: release)
     machine.install()
     extra = "cuda" if release[0] > 12 else "cuda12"
     assert machine.calls() == [requirements(extra)[:1]]
@@ -134,8 +138,8 @@ def test_a_toolkit_that_is_here_needs_the_bindings_alone(
 def test_wheels_are_those_that_driver_and_gpus_understand(
     machine, monkeypatch, release, capability, extra
 ):
-    monkeypatch.setattr(installation, "driver_release", lambda: release)
-    monkeypatch.setattr(installation, "capabilities", lambda: [(9, 0), capability])
+    monkeypatch.setattr(compiler, "driver_release", lambda: release)
+    monkeypatch.setattr(compiler, "capabilities", lambda: [(9, 0), capability])
     assert extra_for(release) == extra
     machine.install()
     assert machine.calls() == [requirements(extra)]
@@ -145,14 +149,14 @@ def test_a_toolkit_that_the_gpu_is_too_old_for_is_not_enough(machine, monkeypatc
     nvcc = make_toolkit(tmp_path / "cuda") / "bin" / "nvcc"
     nvcc.write_text("#!/bin/sh\necho release 13.0 sm_75 sm_90\n")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
-    monkeypatch.setattr(installation, "capabilities", lambda: [(7, 0)])
+    monkeypatch.setattr(compiler, "capabilities", lambda: [(7, 0)])
     with pytest.raises(GaugeError, match="NVRTC was not found in them"):
         machine.install()
     assert machine.calls() == [requirements("cuda12")]
 
 
 def test_wheels_that_the_driver_cannot_serve_are_not_downloaded(machine, monkeypatch):
-    monkeypatch.setattr(installation, "driver_release", lambda: (11, 4))
+    monkeypatch.setattr(compiler, "driver_release", lambda: (11, 4))
     with pytest.raises(GaugeError, match=r"supports CUDA 11\.4, but NVIDIA's wheels need 12\.0"):
         machine.install()
     assert machine.calls() == []

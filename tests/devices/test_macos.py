@@ -90,7 +90,7 @@ sys.platform = "darwin"
 from gauge_mc.scans import pool as process
 process.LOOK_SECONDS = 0.02
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
-process.stop_with_parent()
+process.begin_child()
 print("begun", flush=True)
 time.sleep({10 * PATIENCE})
 """

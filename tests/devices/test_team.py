@@ -1,4 +1,4 @@
-"""Teams of threads: every item is done once, in its step."""
+"""Teams and workers of the CPU: every item and every task is done once, in its order."""
 
 import ctypes
 import subprocess
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.devices.cpu.device import CpuDevice, Team
+from gauge_mc.devices.cpu.device import CpuDevice, Team, Worker
 from gauge_mc.devices.source import source_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -94,3 +94,37 @@ def test_same_bits_for_any_number_of_threads(extents):
         same, same_mean = chain(threads, later)
         assert np.array_equal(links, same)
         assert mean == same_mean
+
+
+def test_two_workers_wait_for_each_other():
+    one, two, done = Worker(), Worker(), []
+    for number in range(50):
+        first, second = (one, two) if number % 2 else (two, one)
+        first.do(lambda number=number: done.append(number))
+        second.do(first.event().synchronize)
+    one.synchronize()
+    two.synchronize()
+    assert done == list(range(50))
+
+
+def test_a_failure_is_raised_and_stops_nobody():
+    worker, other, done = Worker(), Worker(), []
+    worker.do(lambda: 1 / 0)
+    event = worker.event()
+    other.do(event.synchronize)
+    other.do(lambda: done.append("other"))
+    other.synchronize()
+    assert event.query()
+    assert done == ["other"]
+    with pytest.raises(ZeroDivisionError):
+        worker.synchronize()
+    worker.close()
+    worker.event().synchronize()  # nobody is left to wait for
+
+
+def test_a_failure_reaches_whoever_reads():
+    device = CpuDevice(1, worker=True)
+    buffer = device.allocate(64)
+    device._worker.do(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        device.read(buffer, 0, 64)

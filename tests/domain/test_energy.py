@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.domain import device_pool
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter, EnergyUse

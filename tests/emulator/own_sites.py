@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.kernels import ARGUMENTS, Choice, Kernel
-from gauge_mc.devices.source import members
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import ARGUMENTS, members
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 
 FIELDS = {"GROUP::Field": "components", "GROUP::AlgebraField": "algebra_components"}

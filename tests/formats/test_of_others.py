@@ -117,7 +117,7 @@ def test_links_alone_need_lattice_and_group(tmp_path):
     written = open_configuration(tmp_path / "links.lime")
     np.testing.assert_array_equal(written.to_numpy(), found.to_numpy())
     for lattice, group, sentence in (
-        ("4x4x4x6", "su2", r"none of SU\(2\) on 4x4x4x6"),
+        ("4x4x4x6", "su2", r"not those of SU\(2\) on 4x4x4x6"),
         ("4x4x4x4", None, "belong together"),
         ("4x4x4x4", "su9", "no group 'su9'"),
     ):
@@ -376,7 +376,7 @@ def test_the_folder_of_a_run_of_grid(tmp_path, monkeypatch):
     assert ("All 2 files are good." in shown, code) == (True, 0)
     shown, code = call("info", "grid")
     assert (bool(re.search(r"configurations +2\n", shown)), code) == (True, 0)
-    assert "no configurations: ckpoint_rng.1000 and ckpoint_rng.1010" in shown
+    assert "not configurations: ckpoint_rng.1000 and ckpoint_rng.1010" in shown
     assert (
         call("convert", "grid", "--to", "ildg", "--output", "out", "--project", "--quiet")[1] == 0
     )

@@ -10,8 +10,10 @@ import gauge_mc
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
+from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.files.input import InputFile
 from gauge_mc.formats import is_configuration
+from gauge_mc.storage.scidac import read_records
 from tests.calls import call, make_run
 from tests.formats.format_samples import (
     averages,
@@ -128,3 +130,41 @@ def test_a_run_writes_them(tmp_path):
     _, stated, found, _ = read_by_hand(path.read_bytes())
     assert stated == found
     assert open_configuration(path).header.provenance["sequence_number"] == "5"
+
+
+CONTENT = ((b"one", b"12345678", 1, 0), (b"two", b"", 0, 0), (b"three", b"123", 0, 1))
+"""Type, data, and whether a message begins and ends, of each record."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "file.lime"
+
+
+def read(path):
+    with InputFile(path) as file:
+        found = read_records(file)
+        return [(one.type, file.read(one.offset, one.length).tobytes()) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (b"\0", "no LIME record begins at byte 448"),
+        (record(b"end", b"")[:9], "truncated"),
+        (bytes(144), "no LIME record begins at byte 448"),
+        (record(b"end", b"12", length=9), "goes beyond"),
+        (record(b"end", b"", length=2**64 - 1), "goes beyond"),
+        (record(b"end", b"") * 998, "more than 1000"),
+        (record(b"\x01", b""), "no readable type"),
+    ],
+)
+def test_damage_is_named(path, more, words):
+    good = b"".join(
+        record(kind, data, begins=begins, ends=ends) for kind, data, begins, ends in CONTENT
+    )
+    assert len(good) == 448
+    path.write_bytes(good + more)
+    with pytest.raises(GaugeError, match=words) as error:
+        read(path)
+    assert str(path) in str(error.value)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gauge_mc import status
 from tests.calls import call, make_run
 from tests.formats.format_params import SOURCES
 from tests.formats.format_samples import (
@@ -17,6 +18,7 @@ from tests.formats.format_samples import (
     random_links,
     sample,
 )
+from tests.reports.pages import write_run
 
 pytestmark = pytest.mark.kernels
 
@@ -107,3 +109,13 @@ def test_info_of_a_scan(root):
     for one in facts["runs"]:
         progress = one["damage"] or f"{one['sweep']} of {one['sweeps']} updates"
         assert f"{Path(one['run']).name} {progress}" in shown
+
+
+def test_a_run_without_a_checkpoint_begins_anew(tmp_path):
+    run = write_run(tmp_path / "run")
+    for one in run.glob("checkpoint*"):
+        one.unlink()
+    found = status(run)
+    assert (found.sweep, found.checkpoint_sweep, found.state) == (0, None, "stopped")
+    again = f"gauge-mc generate --output {run}"
+    assert found.lines()["state"] == f"stopped before its first checkpoint; to begin anew: {again}"

@@ -19,16 +19,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there 
 
 
 @contextlib.contextmanager
-def opened(path, width=WIDTHS[0], **context):
+def opened(address, width=WIDTHS[0], **context):
+    """Open a page, and note messages, errors, and requests to other addresses."""
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
         page.set_default_timeout(1000 * PATIENCE)
         wrong = []
+
+        def allowed(url):
+            return address in url or "http" not in url
+
         page.on("console", lambda one: wrong.append(one.text))
         page.on("pageerror", lambda one: wrong.append(str(one)))
-        page.on("request", lambda one: wrong.append(one.url) if "http" in one.url else None)
-        page.goto(path.as_uri(), wait_until="load")
+        page.on("request", lambda one: None if allowed(one.url) else wrong.append(one.url))
+        page.goto(address, wait_until="load")
         yield page, wrong
         browser.close()
 
@@ -40,12 +45,12 @@ def apart(function, *arguments):
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     runs = [write_run(folder / name, 120, seed=n, device=HOSTILE) for n, name in enumerate("ab")]
     (runs[0] / "mine.csv").write_text(f"# observable: {HOSTILE[:40]}\nsweep,x\n1,2\n2,4\n3,3\n")
     gauge_mc.report(runs, folder / "page.html", skip=5)
-    return folder / "page.html"
+    return (folder / "page.html").as_uri()
 
 
 def drawn(page):
@@ -70,9 +75,9 @@ def painted(page):
     )
 
 
-def look(path, width):
+def look(address, width):
     scheme = "dark" if width == WIDTHS[1] else "light"
-    with opened(path, width, color_scheme=scheme) as (page, wrong):
+    with opened(address, width, color_scheme=scheme) as (page, wrong):
         count, live = drawn(page)
         filled, sizes = painted(page), page.evaluate(SIZES)
         hidden = page.locator("figure.drawn .static:visible").count()
@@ -80,8 +85,8 @@ def look(path, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_all_charts_are_drawn(path, width):
-    count, live, filled, (needed, there), hidden, title, wrong = apart(look, path, width)
+def test_all_charts_are_drawn(address, width):
+    count, live, filled, (needed, there), hidden, title, wrong = apart(look, address, width)
     assert wrong == []
     assert count == live == len(filled) >= 15
     assert all(filled)
@@ -90,8 +95,8 @@ def test_all_charts_are_drawn(path, width):
     assert title.startswith("Report: SU(3)")
 
 
-def press(path):
-    with opened(path) as (page, wrong):
+def press(address):
+    with opened(address) as (page, wrong):
         first = page.locator("h3:has-text('(plaquette.csv)') + div figure").first
         first.scroll_into_view_if_needed()
         live = first.locator(".live")
@@ -112,8 +117,8 @@ def press(path):
         return before, after, pictures, focus, wrong
 
 
-def test_keys_show_values_with_errors(path):
-    before, after, pictures, focus, wrong = apart(press, path)
+def test_keys_show_values_with_errors(address):
+    before, after, pictures, focus, wrong = apart(press, address)
     assert wrong == []
     assert before != after
     assert "±" in after
@@ -122,14 +127,14 @@ def test_keys_show_values_with_errors(path):
     assert focus  # the focus goes on to something else
 
 
-def without_scripts(path):
-    with opened(path, java_script_enabled=False) as (page, wrong):
+def without_scripts(address):
+    with opened(address, java_script_enabled=False) as (page, wrong):
         for one in page.locator("summary").all():
             one.click()
         count = page.locator("figure.chart").count()
         return count, page.locator("figure.chart svg:visible").count(), wrong
 
 
-def test_drawings_are_shown_without_scripts(path):
-    count, shown, wrong = apart(without_scripts, path)
+def test_drawings_are_shown_without_scripts(address):
+    count, shown, wrong = apart(without_scripts, address)
     assert (count, wrong) == (shown, [])

@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc import generate, generate_chains
 from gauge_mc.devices.cpu import device as cpu_device
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run

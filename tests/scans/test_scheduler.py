@@ -162,7 +162,7 @@ def test_updates_that_killed_processes_had_done_are_counted(folder):
 @pytest.mark.slow
 def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
     """The parent may be killed before the child can ask for the signal of its death."""
-    code = "from gauge_mc.cli.child import child; child()"
+    code = "from gauge_mc.cli import child; child()"
     words, runs = [sys.executable, "-c", code], [{"output": f"{tmp_path}/run", "lattice": "4"}]
     options = {"env": {**os.environ, PARENT: "1"}, "capture_output": True, "timeout": PATIENCE}
     done = subprocess.run(words, input=json.dumps(runs).encode(), check=False, **options)

@@ -74,7 +74,7 @@ def folders(here):
     return Path("one"), Path("two/configs")
 
 
-OVER = "passed over in one, no configurations: notes.txt"
+OVER = "passed over in one, not configurations: notes.txt"
 
 
 def test_measure_names_tables_after_folders_of_configurations(folders):

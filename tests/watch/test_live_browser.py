@@ -14,11 +14,11 @@ from gauge_mc.watch.snapshot import Watcher
 from tests.calls import make_run
 from tests.reports.pages import HOSTILE, write_run
 
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-from tests.patience import PATIENCE, wait_for  # noqa: E402
-from tests.reports.test_browser import FOUND, SIZES, apart, drawn, painted  # noqa: E402
-from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
+from tests.patience import wait_for
+from tests.reports.test_browser import FOUND, SIZES, apart, drawn, opened, painted
+from tests.tools.check_site import WIDTHS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(FOUND is None, reason="there is no Chromium")]
 
@@ -33,21 +33,6 @@ def serving(run, port=0, token=None):
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
-
-
-@contextlib.contextmanager
-def opened(address, width=WIDTHS[0], **context):
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
-        page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        wrong = []
-        page.on("console", lambda one: wrong.append(one.text))
-        page.on("pageerror", lambda one: wrong.append(str(one)))
-        page.on("request", lambda one: wrong.append(one.url) if address not in one.url else None)
-        page.goto(address, wait_until="load")
-        yield page, wrong
-        browser.close()
 
 
 def quick(monkeypatch):

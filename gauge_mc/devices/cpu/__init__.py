@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from gauge_mc.devices import BACKENDS
+from gauge_mc.devices import BACKENDS, energy
 from gauge_mc.devices.base import Backend, Finding
+from gauge_mc.devices.cpu import compiler, topology
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
 from gauge_mc.quoting import shortened
-
-if TYPE_CHECKING:
-    from gauge_mc.devices.cpu.device import CpuDevice
 
 INSTALL = "apt install g++   # or another C++ compiler"
 
@@ -33,47 +31,39 @@ class Cpu(Backend):
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> CpuDevice:
         """Open the CPU with the given number of threads; see `Backend.open`."""
-        from gauge_mc.devices.cpu.device import CpuDevice
-
         return CpuDevice(threads, worker=worker)
 
     def available_threads(self) -> int:
         """Return the number of cores that this process may use."""
-        from gauge_mc.devices.cpu.topology import usable_cores
-
-        return usable_cores()
+        return topology.usable_cores()
 
     def findings(self) -> Iterator[Finding]:
         """Check the processor, its energy counters and the C++ compilers."""
-        from gauge_mc.devices.cpu.compiler import Compiler, candidates, processor, version
-
-        yield Finding("processor", True, processor()[0])
+        yield Finding("processor", True, compiler.processor()[0])
         yield self._energy()
-        for command in candidates():
-            shown, text = f"C++ compiler {shortened(command)}", version(command)
+        for command in compiler.candidates():
+            shown, text = f"C++ compiler {shortened(command)}", compiler.version(command)
             if text is None:
                 yield Finding(shown, False, "does not run, or does not end", INSTALL)
                 continue
             try:
-                bits = 8 * Compiler(command, text).register_bytes
+                bits = 8 * compiler.Compiler(command, text).register_bytes
             except GaugeError as error:
                 yield Finding(shown, False, str(error), INSTALL)
                 continue
             stated = next(iter(text.splitlines()), "states no version")
             yield Finding(shown, True, f"{stated}, registers of {bits} bits")
-        if not candidates():
+        if not compiler.candidates():
             yield Finding("C++ compiler", False, "none found", INSTALL)
 
     def _energy(self) -> Finding:
         """Check whether the energy of the processor can be read."""
-        from gauge_mc.devices.cpu.compiler import ARM
-        from gauge_mc.devices.cpu.device import ALLOW, LOAD, POWERCAP, package_counters
-
         subject = f"energy of the {self.label}"
         try:
-            names = ", ".join(c.name for c in package_counters())
+            names = ", ".join(c.name for c in energy.package_counters())
         except GaugeError as error:
-            remedy = ALLOW if any(POWERCAP.glob("intel-rapl:*")) else "" if ARM else LOAD
+            absent = "" if compiler.ARM else energy.LOAD
+            remedy = energy.ALLOW if any(energy.POWERCAP.glob("intel-rapl:*")) else absent
             return Finding(subject, False, f"not available: {error}", remedy)
         return Finding(subject, True, f"RAPL, {names}")
 

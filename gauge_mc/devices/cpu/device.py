@@ -6,20 +6,17 @@ import ctypes
 import math
 import mmap
 import os
-import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers, split_steps
+from gauge_mc.devices import base
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.topology import (
@@ -31,70 +28,11 @@ from gauge_mc.devices.cpu.topology import (
     topology,
     usable_cores,
 )
-from gauge_mc.devices.host import EnergyCounter, allowed_cores, free_memory
+from gauge_mc.devices.energy import EnergyCounter, package_counters
+from gauge_mc.devices.host import free_memory
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Library, Variant
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError, UsageError
-
-POWERCAP = Path("/sys/class/powercap")
-"""Folder with the energy counters of the system."""
-
-PROCESSORS = Path("/sys/devices/system/cpu")
-"""Folder that tells to which package a core belongs."""
-
-JOULE = 1e6
-"""Number of the counters' units, microjoules, in a joule."""
-
-ALLOW = f"sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj   # until the next restart"
-LOAD = "sudo modprobe intel_rapl_msr   # which does nothing in a virtual machine"
-
-
-def package_counters(
-    powercap: Path | None = None, processors: Path | None = None
-) -> list[EnergyCounter]:
-    """Return the counters of the packages whose cores this process may use."""
-    counters = []
-    packages = _packages_of_this_process(processors or PROCESSORS)
-    # Parts of a package are called intel-rapl:0:0; the whole machine may be called psys.
-    for folder in sorted((powercap or POWERCAP).glob("intel-rapl:[0-9]*")):
-        name = _text(folder / "name") if folder.name.count(":") == 1 else ""
-        package = re.match(r"package-(\d+)", name)
-        if package and (packages is None or int(package[1]) in packages):
-            read = partial(_joules, folder / "energy_uj")
-            limit = _joules(folder / "max_energy_range_uj")
-            counters.append(EnergyCounter(name, "RAPL", read, limit))
-    if not counters:
-        raise GaugeError("this system shows no energy counter of the processor (RAPL)")
-    for counter in counters:
-        counter.read()
-    return counters
-
-
-def _joules(path: Path) -> float:
-    """Return the energy in a file in joules."""
-    text = _text(path)
-    if not text.isdecimal():
-        raise GaugeError(f"{path} contains no number")
-    return int(text) / JOULE
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except PermissionError as error:
-        raise GaugeError("only root can read the energy counters (RAPL)") from error
-    except OSError as error:
-        raise GaugeError(f"{path} cannot be read ({error.strerror})") from error
-
-
-def _packages_of_this_process(processors: Path) -> set[int] | None:
-    """Return the numbers of the packages whose cores this process may use; None if unknown."""
-    cores = allowed_cores()
-    paths = [processors / f"cpu{core}/topology/physical_package_id" for core in cores]
-    try:
-        return {int(path.read_text()) for path in paths}
-    except (OSError, ValueError):
-        return None
+from gauge_mc.errors import NoKernelsError, NoMemoryError, UsageError
 
 
 def touch_first(address: int, nbytes: int, cores: Sequence[Core]) -> None:
@@ -251,15 +189,15 @@ class CpuKernel:
 
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
-    ) -> Iterator[Launch]:
+    ) -> Iterator[base.Launch]:
         """Return calls that run consecutive steps; see `LoadedKernel.launches`."""
-        return (partial(self, part) for part in split_steps(steps, lengths))
+        return (partial(self, part) for part in base.split_steps(steps, lengths))
 
-    def prepared(self, steps: ctypes.Array[Any]) -> Launch:
+    def prepared(self, steps: ctypes.Array[Any]) -> base.Launch:
         """Return a call that runs steps in order; see `LoadedKernel.prepared`."""
         return partial(self, steps)
 
-    def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
+    def registers(self, steps: ctypes.Array[Any] | None = None) -> base.Registers | None:
         """Return None: C++ compilers do not report registers."""
         return None
 
@@ -273,7 +211,7 @@ class CpuKernel:
             self._worker.do(partial(self._function, buffer_copy, len(buffer_copy), team))
 
 
-class CpuDevice:
+class CpuDevice(base.BufferOwner[CpuBuffer]):
     """A number of cores of this machine.
 
     Parameters
@@ -297,6 +235,7 @@ class CpuDevice:
     def __init__(self, threads: int | None = None, lanes: int | None = None, worker: bool = False):
         if threads is not None and threads < 1:
             raise UsageError(f"The number of threads is {threads}; it must be at least 1.")
+        super().__init__()
         self.threads = threads or usable_cores()
         self.threads_are_fixed = threads is not None
         self.synchronous = not worker
@@ -307,10 +246,9 @@ class CpuDevice:
         self._lanes = lanes
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._files: dict[tuple[Kernel, Variant], str] = {}
-        self._scratch: dict[str, CpuBuffer] = {}
-        self._buffers: WeakSet[CpuBuffer] = WeakSet()
         self._worker = Worker() if worker else None
-        self._teams = Teams(self.threads, self._team_library)
+        library = partial(self._library, TEAM, Variant("double"), "make_team", "end_team")
+        self._teams = Teams(self.threads, library)
         threads_in_words = f"{self.threads} thread{'s' * (self.threads > 1)}"
         self.name = f"{compiler.processor()[0]}, {threads_in_words}"
 
@@ -333,9 +271,6 @@ class CpuDevice:
             library = self._library(*key, kernel.name)
             self._kernels[key] = CpuKernel(library[kernel.name], self._teams, self._worker)
         return self._kernels[key]
-
-    def _team_library(self) -> ctypes.CDLL:
-        return self._library(TEAM, Variant("double"), "make_team", "end_team")
 
     def _library(self, kernel: Kernel, variant: Variant, *functions: str) -> ctypes.CDLL:
         """Load a compiled file, which has these functions."""
@@ -393,25 +328,14 @@ class CpuDevice:
         """Return the available memory in bytes."""
         return free_memory()
 
-    def allocated_bytes(self) -> int:
-        """Return the memory in bytes of all buffers in use."""
-        return sum(buffer.nbytes for buffer in self._buffers)
-
-    def scratch(self, use: str, nbytes: int) -> CpuBuffer:
-        """Return memory with arbitrary content, valid until the next call with the same `use`."""
-        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
-            self._scratch.pop(use, None)
-            self._scratch[use] = self.allocate(nbytes)
-        return self._scratch[use]
-
-    def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
+    def write(self, buffer: base.Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
         self.synchronize()
         flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
         assert offset + flat.size <= buffer.nbytes
         ctypes.memmove(buffer.address + offset, flat.ctypes.data, flat.size)
 
-    def read(self, buffer: Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
+    def read(self, buffer: base.Buffer, offset: int, nbytes: int) -> NDArray[np.uint8]:
         """Return a copy of bytes of the buffer."""
         self.synchronize()
         assert offset + nbytes <= buffer.nbytes
@@ -419,7 +343,7 @@ class CpuDevice:
         ctypes.memmove(data.ctypes.data, buffer.address + offset, nbytes)
         return data
 
-    def copy(self, target: Buffer, source: Buffer) -> None:
+    def copy(self, target: base.Buffer, source: base.Buffer) -> None:
         """Copy a whole buffer to another of the same size."""
         self._move([(target.address, source.address, source.nbytes)])
 
@@ -431,18 +355,18 @@ class CpuDevice:
         event.reach()
         return event
 
-    def wait(self, event: Event) -> None:
+    def wait(self, event: base.Event) -> None:
         """Delay all later work until an event of this or another device has been reached."""
         if self._worker:
             self._worker.do(event.synchronize)
         else:
             event.synchronize()
 
-    def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], TaskEvent]:
+    def prepare_copies(self, copies: Sequence[base.Copy], nbytes: int) -> Callable[[], TaskEvent]:
         """Return a call that issues copies of `nbytes` bytes each; see `Device.prepare_copies`."""
         return partial(self._move, [(copy.to, copy.origin, nbytes) for copy in copies])
 
-    def reaches(self, peer: Device) -> bool:
+    def reaches(self, peer: base.Device) -> bool:
         """Return False: kernels on a CPU do not store links in the halos of other slabs."""
         return False
 
@@ -450,7 +374,9 @@ class CpuDevice:
         """Return an ordinary array; there is no need to pin it."""
         return np.empty(nbytes, np.uint8)
 
-    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
+    def recorded(
+        self, launches: Callable[[], object], others: Sequence[base.Device] = ()
+    ) -> base.Launch:
         """Return the call itself, because launches take little time."""
         return launches
 

@@ -16,24 +16,13 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
+from gauge_mc.devices.base import Buffer, BufferOwner, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cuda import graphs
+from gauge_mc.devices.cuda import kernel as gpu_kernel
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
-from gauge_mc.devices.cuda.kernel import (
-    WARP,
-    Bounds,
-    CudaBuffer,
-    CudaKernel,
-    SweepFunction,
-    TunedBounds,
-    best_tile,
-    candidates,
-    default_bounds,
-)
-from gauge_mc.devices.cuda.nvml import gpu_counter
-from gauge_mc.devices.host import EnergyCounter
+from gauge_mc.devices.energy import EnergyCounter, nvidia_counter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError
 
@@ -59,7 +48,7 @@ class CudaSharedBuffer:
         If the driver does not share memory between processes.
     """
 
-    def __init__(self, driver: Any, stream: Any, buffer: CudaBuffer) -> None:
+    def __init__(self, driver: Any, stream: Any, buffer: gpu_kernel.CudaBuffer) -> None:
         flags = driver.event_flags.DISABLE_TIMING | driver.event_flags.INTERPROCESS
         self._stream = stream
         self._buffer = buffer
@@ -140,7 +129,7 @@ class Contexts(threading.local):
             context.push()
 
 
-class CudaDevice:
+class CudaDevice(BufferOwner[gpu_kernel.CudaBuffer]):
     """One GPU in its primary context, which the thread that creates this object retains.
 
     A subclass for GPUs with another driver and compiler overrides the attributes below `interface`
@@ -167,7 +156,7 @@ class CudaDevice:
     """The command that installs another compiler."""
     object_suffix = ".cubin"
     """Suffix of compiled kernels."""
-    warp = WARP
+    warp = gpu_kernel.WARP
     """Number of threads that execute together."""
     runs_whole_sweeps = True
     """Whether whole sweeps of small lattices run in one launch."""
@@ -176,9 +165,12 @@ class CudaDevice:
     cache_bytes = 0
     in_host_memory = False
     has_side_stream = True
+    counter: Callable[[str], EnergyCounter] = staticmethod(nvidia_counter)
+    """Returns the energy counter of the GPU at a PCI bus address."""
     _contexts = Contexts()
 
     def __init__(self, ordinal: int = 0):
+        super().__init__()
         self._driver = self._find_driver()
         count = self._driver.Device.count()
         if ordinal >= count:
@@ -213,12 +205,10 @@ class CudaDevice:
             ) from error
         self.name = f"{device.name()} (GPU {ordinal})"
         atexit.register(self.close)
-        self.tuned = TunedBounds(device.name())
-        self._kernels: dict[tuple[Kernel, Variant], CudaKernel] = {}
+        self.tuned = gpu_kernel.TunedBounds(device.name())
+        self._kernels: dict[tuple[Kernel, Variant], gpu_kernel.CudaKernel] = {}
         self._modules: list[Any] = []
-        self._files: dict[tuple[Kernel, Variant, Bounds], tuple[Path, str]] = {}
-        self._scratch: dict[str, CudaBuffer] = {}
-        self._buffers: WeakSet[CudaBuffer] = WeakSet()
+        self._files: dict[tuple[Kernel, Variant, gpu_kernel.Bounds], tuple[Path, str]] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -260,7 +250,9 @@ class CudaDevice:
         key = (kernel, kernel.narrowed(variant))
         self._compiled_file(*key, self.tuned.bounds(*key))
 
-    def _compiled_file(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> tuple[Path, str]:
+    def _compiled_file(
+        self, kernel: Kernel, variant: Variant, bounds: gpu_kernel.Bounds
+    ) -> tuple[Path, str]:
         """Return the object file and the report of the compiler."""
         key = (kernel, variant, bounds)
         if key not in self._files:
@@ -280,7 +272,7 @@ class CudaDevice:
                 ) from error
         return self._files[key]
 
-    def kernel(self, kernel: Kernel, variant: Variant) -> CudaKernel:
+    def kernel(self, kernel: Kernel, variant: Variant) -> gpu_kernel.CudaKernel:
         """Load a kernel, compiling it if it is not in the cache."""
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
@@ -288,7 +280,7 @@ class CudaDevice:
         return self._kernels[key]
 
     def bind(
-        self, kernel: Kernel, variant: Variant, bounds: Bounds, whole_sweeps: bool = True
+        self, kernel: Kernel, variant: Variant, bounds: gpu_kernel.Bounds, whole_sweeps: bool = True
     ) -> None:
         """Compile and load a kernel with the given launch bounds, and use it from now on."""
         self.activate()
@@ -309,23 +301,25 @@ class CudaDevice:
         if usable and (usage := registers_of(report, f"{kernel.name}_sweep")):
             function = module.get_function(f"{kernel.name}_sweep")
             counter = self.allocate(LEAST_BYTES)
-            sweep = SweepFunction(function, usage, self._device.multiprocessor_count, counter)
+            sweep = gpu_kernel.SweepFunction(
+                function, usage, self._device.multiprocessor_count, counter
+            )
         function, registers = module.get_function(kernel.name), registers_of(report, kernel.name)
         kind = kernel.sums, kernel.of_links, kernel.shared, self.warp
-        loaded = CudaKernel(self, function, sweep, bounds.threads, registers, *kind)
+        loaded = gpu_kernel.CudaKernel(self, function, sweep, bounds.threads, registers, *kind)
         self._kernels[kernel, variant] = loaded
 
-    def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:
+    def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[gpu_kernel.Bounds]:
         """Return launch bounds to try for a kernel, the current ones first."""
         before = self.tuned.bounds(kernel, variant)
-        return [before, *(bounds for bounds in candidates() if bounds != before)]
+        return [before, *(bounds for bounds in gpu_kernel.candidates() if bounds != before)]
 
-    def use(self, kernel: Kernel, variant: Variant, choice: Bounds) -> None:
+    def use(self, kernel: Kernel, variant: Variant, choice: gpu_kernel.Bounds) -> None:
         """Compile a kernel with the given launch bounds, in order to time single launches of it."""
         # Whole sweeps in one launch do not depend on the bounds.
         self.bind(kernel, variant, choice, whole_sweeps=False)
 
-    def keep(self, kernel: Kernel, variant: Variant, choice: Bounds) -> None:
+    def keep(self, kernel: Kernel, variant: Variant, choice: gpu_kernel.Bounds) -> None:
         """Use a kernel with the given launch bounds from now on, in later processes too."""
         self.bind(kernel, variant, choice)
         self.tuned.keep(kernel, variant, choice)
@@ -333,10 +327,12 @@ class CudaDevice:
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
         """Return the number of partial sums per time slice: one per thread block."""
         # Sum kernels use the default bounds, because tuning must not change the order of additions.
-        threads = default_bounds(variant).threads
-        return math.prod(extents) // best_tile(extents, 1, threads, warp=self.warp).threads
+        threads = gpu_kernel.default_bounds(variant).threads
+        return (
+            math.prod(extents) // gpu_kernel.best_tile(extents, 1, threads, warp=self.warp).threads
+        )
 
-    def allocate(self, nbytes: int) -> CudaBuffer:
+    def allocate(self, nbytes: int) -> gpu_kernel.CudaBuffer:
         """Allocate memory filled with zeros."""
         self.activate()
         try:
@@ -351,7 +347,9 @@ class CudaDevice:
         self._driver.memset_d8(allocation, 0, max(nbytes, LEAST_BYTES))
         # Another GPU, which does not wait for the streams of this one, may write there next.
         self._driver.Context.synchronize()
-        buffer = CudaBuffer(allocation, nbytes, partial(_wait_for, self._users, self._contexts))
+        buffer = gpu_kernel.CudaBuffer(
+            allocation, nbytes, partial(_wait_for, self._users, self._contexts)
+        )
         self._buffers.add(buffer)
         return buffer
 
@@ -359,17 +357,6 @@ class CudaDevice:
         """Return the free memory in bytes."""
         self.activate()
         return int(self._driver.mem_get_info()[0])
-
-    def allocated_bytes(self) -> int:
-        """Return the memory in bytes of all buffers in use."""
-        return sum(buffer.nbytes for buffer in self._buffers)
-
-    def scratch(self, use: str, nbytes: int) -> CudaBuffer:
-        """Return memory with arbitrary content, valid until the next call with the same `use`."""
-        if use not in self._scratch or self._scratch[use].nbytes < nbytes:
-            self._scratch.pop(use, None)
-            self._scratch[use] = self.allocate(nbytes)
-        return self._scratch[use]
 
     def write(self, buffer: Buffer, offset: int, data: NDArray[Any]) -> None:
         """Copy `data` to byte `offset` of the buffer."""
@@ -458,7 +445,7 @@ class CudaDevice:
     def share(self, buffer: Buffer) -> CudaSharedBuffer | None:
         """Offer a buffer to other processes on the host; see `SharingDevice.share`."""
         self.activate()
-        assert isinstance(buffer, CudaBuffer)
+        assert isinstance(buffer, gpu_kernel.CudaBuffer)
         with suppress(self._driver.Error):
             return CudaSharedBuffer(self._driver, self.stream, buffer)
         return None
@@ -493,7 +480,7 @@ class CudaDevice:
 
     def energy_counters(self) -> list[EnergyCounter]:
         """Return the counter of the GPU; see `Device.energy_counters`."""
-        return [gpu_counter(self._device.pci_bus_id())]
+        return [self.counter(self._device.pci_bus_id())]
 
     def synchronize(self) -> None:
         """Wait until all work has ended."""

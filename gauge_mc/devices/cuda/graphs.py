@@ -4,12 +4,6 @@ Blocks of recorded launches may begin before the launch that they follow has end
 that a launch takes overlaps with the launch before it. Kernels wait first of all until that one has
 ended (`wait_for_launches` in ``arch/gpu_launch.h``), so that results are the same. See
 "Programmatic Dependent Launch" in the CUDA C++ Programming Guide.
-
-Blocks of recorded launches that begin before the launch that they follow has ended.
-
-Then the time that a launch takes overlaps with the launch before it. Kernels wait first of all
-until that one has ended (`wait_for_launches` in ``arch/gpu_launch.h``), so that results are the
-same. See "Programmatic Dependent Launch" in the CUDA C++ Programming Guide.
 """
 
 from __future__ import annotations
@@ -21,9 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from gauge_mc.devices.base import Device, Event
+from gauge_mc.devices.base import Device
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.cuda.device import CudaDevice
 
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED: other threads may do what they like meanwhile."""
@@ -71,22 +68,6 @@ class GraphFunctions(DriverFunctions):
     """Free an executable graph."""
 
 
-class RecordingDevice(Protocol):
-    """The GPU in whose stream launches are recorded."""
-
-    stream: Any
-    """Its stream, as PyCUDA has it."""
-
-    def activate(self) -> None:
-        """Make its context current."""
-
-    def event(self) -> Event:
-        """Return an event at the end of its work."""
-
-    def wait(self, event: Event) -> None:
-        """Delay later work until an event has been reached."""
-
-
 @dataclass(eq=False)
 class RecordedLaunches:
     """A call that repeats launches on one GPU or several; see `Device.recorded`.
@@ -98,7 +79,7 @@ class RecordedLaunches:
     ----------
     launches : callable
         Launches kernels.
-    device : RecordingDevice
+    device : CudaDevice
         The first GPU.
     others : sequence of Device
         The other ones.
@@ -112,7 +93,7 @@ class RecordedLaunches:
     """
 
     _launches: Callable[[], object]
-    _device: RecordingDevice
+    _device: CudaDevice
     _others: Sequence[Device]
     _error: type[Exception]
     _functions: GraphFunctions | None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import groupby, product
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices.base import Launch, Registers
 from gauge_mc.devices.cache import cache_folder, keep, kept, make_private_folder
@@ -22,6 +22,9 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.devices.source import constants, source_folder, structure
 from gauge_mc.errors import GaugeError, not_written
 from gauge_mc.files.structured import parse_json
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.cuda.device import CudaDevice
 
 REGISTERS = 65536
 """Registers per multiprocessor (all NVIDIA GPUs since 2014)."""
@@ -168,18 +171,6 @@ CACHE_LINE_THREADS = 8
 """Number of threads whose packets of 16 bytes fill a cache line of 128 bytes."""
 
 
-class CudaContext(Protocol):
-    """The GPU on which a kernel is loaded."""
-
-    stream: Any
-    """The stream of kernels and outgoing copies."""
-    side_stream: Any
-    """The stream of kernels that run beside outgoing copies and other kernels."""
-
-    def activate(self) -> None:
-        """Make this GPU's context current, so that driver calls of this thread refer to it."""
-
-
 @dataclass(frozen=True)
 class Tile:
     """The sites of a thread block: extents along x (halved), y, z and t.
@@ -305,7 +296,7 @@ class CudaKernel:
 
     Parameters
     ----------
-    device : CudaContext
+    device : CudaDevice
         The GPU on which the kernel is loaded.
     function : pycuda Function
         The function that runs one step per launch.
@@ -326,7 +317,7 @@ class CudaKernel:
         Number of threads that execute together.
     """
 
-    device: CudaContext
+    device: CudaDevice
     function: Any
     sweep: SweepFunction | None
     threads: int

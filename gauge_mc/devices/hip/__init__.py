@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gauge_mc.devices import BACKENDS
-from gauge_mc.devices.base import Backend, Finding
-from gauge_mc.devices.cuda.install import findings_of_gpus
-from gauge_mc.devices.hip import bindings
+from gauge_mc.devices.base import Finding
+from gauge_mc.devices.cuda import GpuBackend
+from gauge_mc.devices.energy import INSTALL_ROCM_SMI, amd_counter
+from gauge_mc.devices.hip import bindings, compiler
+from gauge_mc.devices.hip.device import HipDevice
 from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
 from gauge_mc.errors import GaugeError
-
-if TYPE_CHECKING:
-    from gauge_mc.devices.hip.device import HipDevice
 
 JOIN = "sudo usermod -aG render,video $USER   # and log in again"
 
 
-class Hip(Backend):
+class Hip(GpuBackend):
     """The AMD GPUs that are visible to HIP."""
 
     name = "hip"
-    label = "GPU"
-    numbered = True
     preference = 1
-    bench_extent = 48
-    busy_sites = 2**20
     remedy = INSTALL
+
+    def driver(self) -> Any:
+        """Return HIP's library in the form of a driver, initialised."""
+        return load_driver()
 
     def count(self) -> int:
         """Return the number of GPUs; see `Backend.count`."""
-        from gauge_mc.devices.hip.compiler import usable_compiler
-
         count = int(load_driver().Device.count())
-        usable_compiler()
+        compiler.usable_compiler()
         return count
 
     def hint(self) -> str | None:
@@ -54,18 +50,10 @@ class Hip(Backend):
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
         """Open a GPU; see `Backend.open`."""
-        from gauge_mc.devices.hip.device import HipDevice
-
         return HipDevice(ordinal)
-
-    def identity(self, ordinal: int) -> str:
-        """Return the PCI bus address of a GPU."""
-        return str(load_driver().Device(ordinal).pci_bus_id())
 
     def findings(self) -> Iterator[Finding]:
         """Check HIP, the compiler, permissions, energy counters, and copies between GPUs."""
-        from gauge_mc.devices.hip import compiler, rsmi
-
         if not self.is_here():
             return
         installed = bindings.hip_library() is not None
@@ -75,8 +63,7 @@ class Hip(Backend):
         yield Finding("HIP compiler", hipcc is not None, str(hipcc or "not found"), INSTALL)
         if reason := refusal():
             yield Finding("AMD driver", False, reason, JOIN)
-        with suppress(GaugeError):  # reported when the GPUs are tested
-            yield from findings_of_gpus(self, load_driver(), rsmi.gpu_counter, rsmi.INSTALL)
+        yield from self.findings_of_gpus(amd_counter, INSTALL_ROCM_SMI)
 
 
 BACKENDS.register(Hip())

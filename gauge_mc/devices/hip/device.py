@@ -6,11 +6,10 @@ from typing import Any
 
 from gauge_mc.devices.cuda.device import Contexts, CudaDevice
 from gauge_mc.devices.cuda.graphs import GraphFunctions
+from gauge_mc.devices.energy import amd_counter
 from gauge_mc.devices.hip import bindings
 from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler, wave_of
 from gauge_mc.devices.hip.driver import INSTALL, load_driver
-from gauge_mc.devices.hip.rsmi import gpu_counter
-from gauge_mc.devices.host import EnergyCounter
 
 HIP_NAMES = (
     "hipStreamBeginCapture",
@@ -46,6 +45,7 @@ class HipDevice(CudaDevice):
     install_command = INSTALL
     object_suffix = ".hsaco"
     runs_whole_sweeps = False
+    counter = staticmethod(amd_counter)
     _contexts = Contexts()
 
     def __init__(self, ordinal: int = 0):
@@ -70,7 +70,3 @@ class HipDevice(CudaDevice):
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
         return str(device.architecture())
-
-    def energy_counters(self) -> list[EnergyCounter]:
-        """Return the counter of the GPU; see `Device.energy_counters`."""
-        return [gpu_counter(self._device.pci_bus_id())]

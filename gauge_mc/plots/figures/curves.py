@@ -1,4 +1,4 @@
-"""Averages against a variable in figures."""
+"""Curves in figures: averages and rates against a variable, time series and distributions."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gauge_mc.contexts import in_context
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
+from gauge_mc.process import in_context
 from gauge_mc.quoting import printable, shortened
 
 if TYPE_CHECKING:

@@ -165,7 +165,7 @@ class PotentialResult(FitResult):
         return {SYMBOLS[x]: (self.samples.sweeps, series[x]) for x in QUOTED & series.keys()}
 
     def _chart(self) -> str:
-        from gauge_mc.reports.cells import potential_cell
+        from gauge_mc.reports.figures import potential_cell
 
         return potential_cell(self.potential)
 

@@ -1,4 +1,4 @@
-"""How often errors of ratios contain the truth; see ``tests/tools/coverage.py``."""
+"""How often errors of ratios contain the truth; see ``docs/studies/coverage.py``."""
 
 from collections.abc import Iterator
 

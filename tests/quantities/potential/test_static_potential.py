@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from docs.studies.potential_coverage import TRUTH, cover, study
 from gauge_mc.analysis.table_series import series_of
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table, write_table
@@ -45,7 +46,6 @@ from tests.analysis.synthetic_loops import (
     synthetic_matrices,
     write_loops,
 )
-from tests.tools.potential_coverage import TRUTH, cover, study
 
 
 def write_rows(path, rows):

@@ -19,8 +19,5 @@ def print_means(table: Annotated[Path, o.argument("A table.", metavar="TABLE")])
 
 
 COLUMN_MEANS = Command(
-    ANALYSE,
-    "Print the means of the columns of a table.",
-    f"{__name__}:print_means",
-    "column-means",
+    ANALYSE, "Print the means of the columns of a table.", f"{__name__}:print_means", "column-means"
 )

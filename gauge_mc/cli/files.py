@@ -1,27 +1,156 @@
-"""``gauge-mc convert``: write a configuration in another format."""
+"""``gauge-mc verify``, ``regenerate``, ``thin`` and ``convert``: treat files that are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
-from gauge_mc.cli.options import with_settings
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.cli.options import after, is_function, with_settings
+from gauge_mc.configurations.reading import LinkKind, open_configuration
 from gauge_mc.configurations.writing import FileComparison
+from gauge_mc.console import Console
 from gauge_mc.devices.choice import check_threads, host_threads
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
+from gauge_mc.progress import Progress
 from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run import convert as conversion
 from gauge_mc.run.convert import CONVERSIONS
 from gauge_mc.storage.links import STATED, Block
+
+NAMED = 5
+"""Maximum number of damaged files that the last line names; a line above reports each of them."""
+
+
+@documented
+@dataclass(frozen=True)
+class FileCheck:
+    """The result of the check of a file."""
+
+    file: str = result_field("File that was written or read.")
+    sound: bool | None = result_field(
+        "Whether the file is neither damaged nor missing; null if it cannot be checked here."
+    )
+    result: str = result_field("What was found, in words.")
+
+
+@documented
+@dataclass(frozen=True)
+class VerifyReport:
+    """The document of ``verify``."""
+
+    files: Sequence[FileCheck] = result_field("Files that were checked.")
+    damaged: int = result_field("Number of files that are damaged or missing.")
+    unchecked: int = result_field("Number of files that cannot be checked here.")
+
+
+@prints(VerifyReport)
+@o.described_by(
+    "gauge_mc.inspection.verify:verify",
+    paths="RUN|SCAN|FOLDER|CONFIG|TABLE",
+    regenerate="N",
+    time_limit="HH:MM:SS",
+)
+def verify(
+    paths: list[Path] | None = None,
+    regenerate: int = 0,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
+    time_limit: str | None = None,
+    json: o.Json = False,
+) -> None:
+    """Check every file of runs and scans, or single configurations and tables, for damage.
+
+    For a configuration, the checksum and the unitarity of the links are checked, and its plaquette
+    is compared with its header and with the table of the run. For a table, the checksum and the
+    numbers are checked, and in a run also that no row is missing. The files of a folder that
+    gauge-mc publish has written are compared with its description. The exit code is 1 if a file is
+    damaged or missing. It is 69 if none is, but some cannot be checked here, for instance because
+    they must not be read or are of an unknown kind.
+
+    gauge-mc verify
+    gauge-mc verify RUN SCAN
+    gauge-mc verify FOLDER --regenerate 3
+    """
+    from gauge_mc.inspection.verify import carry_out, checks_of, summarise
+
+    targets = o.named_or_said(paths, json)
+    kind = LinkKind(lattice, group)
+    checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
+    console = Console()
+    total, verdicts = len(checks), []
+    progress = Progress(console, total, "files", plain=False)
+    with alone_on_stdout(json), progress:
+        for number, check in enumerate(checks, 1):
+            verdict = carry_out(check, partial(progress.advance, title="verifying"))
+            verdicts.append(verdict)
+            words, style = f"BAD   {verdict.words}", "bold red"
+            if verdict.sound is None:
+                words, style = f"cannot be checked here: {verdict.words}", "bold yellow"
+            elif verdict.sound:
+                words, style = f"good  {verdict.path}  {verdict.words}", ""
+            if not json:
+                console.print(words, style=style, soft_wrap=True)
+            progress.update(number, title="verifying")
+    if json:
+        checked = [FileCheck(str(v.path), v.sound, v.words) for v in verdicts]
+        sounds = [x.sound for x in checked]
+        print_document("verify", VerifyReport(checked, sounds.count(False), sounds.count(None)))
+    if failure := summarise(verdicts, NAMED):
+        raise failure
+    if not json:
+        files = sum(not check.path.is_dir() for check in checks)
+        several = f"All {files} files are" if files > 1 else "The file is"
+        console.print(f"{several} good.")
+
+
+@prints("gauge_mc.stored.regenerate:RegenerationReport")
+@is_function("gauge_mc.stored.regenerate:regenerate", at="UPDATES", output="FOLDER", format=FORMATS)
+def regenerate(out: Any, dry_run: bool) -> Iterator[str]:
+    """Yield what was made, or would be made.
+
+    gauge-mc regenerate RUN --at 250,300:400:10
+    gauge-mc regenerate RUN --at 250 --output FOLDER
+    gauge-mc regenerate RUN --at 250 --dry-run
+    """
+    if out.there:
+        yield f"there already: {counted(len(out.there), 'configuration')}{after(out.there)}"
+    if out.made and out.compared is None:
+        yield f"{out.run} has no configuration with which this device could be compared"
+    elif out.made:
+        will = "would be made again first" if dry_run else "made again, with the same links"
+        yield f"configuration {out.compared}: {will}"
+    verb = "would be made" if dry_run else "made"
+    work = f", {counted(out.updates, 'update')}" if out.made else ""
+    yield f"{verb}: {counted(len(out.made), 'configuration')}{work}{after(out.made)}"
+    yield out.folder
+
+
+@prints("gauge_mc.stored.thinning:ThinningReport")
+@is_function("gauge_mc.stored.thinning:thin", keep="N")
+def thin(out: Any, dry_run: bool) -> Iterator[str]:
+    """Yield what was removed, or would be removed.
+
+    gauge-mc thin RUN --keep 2
+    gauge-mc thin RUN --keep 10 --dry-run
+    gauge-mc thin RUN --keep 10 --unchecked
+    """
+    from rich.filesize import decimal
+
+    total = len(out.kept) + len(out.removed)
+    verb, size = "would be removed" if dry_run else "removed", decimal(out.removed_bytes)
+    yield f"{verb}: {len(out.removed)} of {total} configurations, {size}{after(out.removed)}"
+    yield f"kept: {len(out.kept)}{after(out.kept)}"
+
 
 _titles = in_words([x.title for x in FORMATS.values()], "or")
 
@@ -101,8 +230,6 @@ def convert(
     gauge-mc convert RUN --to ildg --output FOLDER
     gauge-mc convert CONFIG links.lime --to ildg --precision single --verify
     """
-    from gauge_mc.run import convert as run
-
     options = {name: value for name, value in settings.items() if value is not None}
     kinds = [x for x in CONVERSIONS.values() if any(o.name in options for o in x.options)]
     if kinds and (to or precision or output or verify or project):
@@ -128,14 +255,17 @@ def convert(
         return
     assert to
     check_threads(threads)
-    wrap = run.unwrapped if quiet else _show_progress
+    wrap = conversion.unwrapped if quiet else _show_progress
     with alone_on_stdout(json), host_threads(threads):
         source = open_configuration(config, **stated)
         if source.header.warning:
             say(f"gauge-mc: {config}: {source.header.warning}", error=True)
-        target, width = run.new_file(out), run.written_precision(source, to, precision)
+        target, width = (
+            conversion.new_file(out),
+            conversion.written_precision(source, to, precision),
+        )
         source = source.projected() if project else source
-        new, comparison = run.write_converted(source, target, width, to, wrap, verify)
+        new, comparison = conversion.write_converted(source, target, width, to, wrap, verify)
     header = new.header
     if json:
         names = ("format", "group", "lattice", "precision")
@@ -158,11 +288,12 @@ def _convert_all(
     keywords: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from gauge_mc.stored.conversions import Conversions, convert_all
-    from gauge_mc.stored.measure import shortest
+    from gauge_mc.stored import conversions as stored
+    from gauge_mc.stored import measure
 
     with alone_on_stdout(as_json):
-        conversions = Conversions.of(convert_all(paths, folder, to, precision, **keywords))
+        converted = stored.convert_all(paths, folder, to, precision, **keywords)
+        conversions = stored.Conversions.of(converted)
     if as_json:
         print_document("convert", conversions)
     elif keywords["progress"]:
@@ -177,7 +308,7 @@ def _convert_all(
     warnings = [
         f"gauge-mc: {file.source}: {file.warning}" for file in conversions.files if file.warning
     ]
-    say(*shortest(warnings), error=True)
+    say(*measure.shortest(warnings), error=True)
     failures = [file.failure for file in conversions.files if file.failure]
     for failure in failures[:-1]:
         say(f"gauge-mc: {failure}", error=True)
@@ -206,8 +337,6 @@ def _show_verdict(file: str, comparison: FileComparison | None) -> None:
 def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:
     """Pass on the blocks of a file, and show the progress on a terminal."""
     from rich.progress import track
-
-    from gauge_mc.console import Console
 
     console = Console(stderr=True)
     hidden = not console.is_terminal

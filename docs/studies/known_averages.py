@@ -1,6 +1,6 @@
 """Print the averages with which ``gauge-mc doctor --physics`` compares devices.
 
-    python tests/tools/known_averages.py [--updates N]
+    python docs/studies/known_averages.py [--updates N]
 
 They are those of a long run of every ensemble in double precision on the CPU, with another seed.
 """

@@ -1,6 +1,6 @@
 """How often errors of the static potential contain the truth, for Wilson loops of a string.
 
-    python -m tests.tools.potential_coverage [--ensembles 60] [--numbers 100,400] [--processes 2]
+    python -m docs.studies.potential_coverage [--ensembles 60] [--numbers 100,400] [--processes 2]
 
 Each row of the table is a kind of fit, of a single smearing level or variational, and a tau_int. It
 says how many percent of V(R), sqrt(sigma) and r0 are within one and two total errors of the truth,

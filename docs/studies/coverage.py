@@ -1,6 +1,6 @@
 """How often errors contain the truth, on synthetic series; `lattice_coverage` takes real chains.
 
-    python -m tests.tools.coverage [--chains 1000]
+    python -m docs.studies.coverage [--chains 1000]
 
 It prints how often the true value is within one and two errors, for series with N = 10, 20, 50 and
 200 independent measurements (2 tau_int N samples), and how often a caution is shown. What is tested

@@ -1,16 +1,19 @@
-"""``gauge-mc fit``: determine physical quantities from the tables of runs."""
+"""``gauge-mc fit`` and ``gauge-mc report``: what follows from the tables of runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.options import is_function
 from gauge_mc.console import Console
 from gauge_mc.fits import FITS, fit_all
 from gauge_mc.quoting import counted
+from gauge_mc.run.thermalisation import SKIP
 
 
 @prints("gauge_mc.fits:FitReport", *(kind for x in FITS.values() for kind in x.content))
@@ -63,7 +66,19 @@ def fit(
                 tables = sum(not isinstance(part, str) for part in further)
                 if tables and not all:
                     shown.append(f"{counted(tables, 'further table')} with --all.")
-                console.print(*shown, path, sep="\n")
-                console.print(f"{result.result_line}\n", soft_wrap=True)
+                console.print(*shown, sep="\n")
+                console.print(f"{path}\n{result.result_line}\n", soft_wrap=True)
     if json:
         print_document("fit", results[0] if len(results) == 1 else {"fits": results})
+
+
+@prints("gauge_mc.reports.page:PageReport")
+@is_function("gauge_mc.reports.page:report", run="RUN|SCAN", output="FILE", skip=SKIP)
+def report(page: Any) -> Iterator[str]:
+    """Yield the file.
+
+    gauge-mc report
+    gauge-mc report RUN --skip auto
+    gauge-mc report SCAN --output page.html
+    """
+    yield page.file

@@ -1,6 +1,6 @@
 """Read mutated configuration files and count the outcomes.
 
-    python tests/tools/fuzz_formats.py --cases 100000
+    python docs/studies/fuzz_formats.py --cases 100000
 
 Each case mutates a small valid file in one to four places. The reader must return links in the
 group or raise a GaugeError of one sentence. Any other exception, more than ten seconds, or more
@@ -29,74 +29,10 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
+from tests.faults.mutations import mutate
 from tests.formats.format_samples import HELD, sample
 
 SIZES = ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 2, 4))
-NUMBERS = (0, 1, 2, 3, 4, 6, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**60, 2**64 - 1)
-WORDS = (
-    *(str(number).encode() for number in (*NUMBERS, -1, -2, 10**40, "nan", "inf", "1e999", "0x")),
-    *(
-        number.to_bytes(size, order)
-        for number in NUMBERS
-        for size in (4, 8)
-        for order in ("little", "big")
-        if number < 2 ** (8 * size)
-    ),
-    b"\0",
-    b"\n",
-    b"=",
-    b"END_HEADER\n",
-    b"BEGIN_HEADER\n",
-    b"su2gauge",
-    b"su3gauge",
-    b"IEEE32",
-    b"IEEE64LITTLE",
-    b"4D_SU2_GAUGE",
-    b"4D_SU3_GAUGE_3x3",
-    b"DIMENSION_4 = 4\n",
-    b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
-    b"&b;",
-    b"<lx>4</lx>",
-    b"]]>",
-    b"<![CDATA[",
-    b"</ildgFormat>",
-    bytes.fromhex("456789ab00018000"),
-    b"scidac-checksum",
-    b"ildg-binary-data",
-    b"ildg-format",
-    np.float64(np.nan).tobytes(),
-    np.float32(np.inf).tobytes(),
-    np.float64(1e308).tobytes(),
-)
-
-
-def mutate(data: bytearray, draw: random.Random) -> None:
-    """Change a file in one place, more often in its header than in its links."""
-    end = len(data) if draw.random() < 0.4 else min(len(data), 1500)
-    place = draw.randrange(end) if end else 0
-    kind = draw.randrange(8)
-    if kind == 0 and data:
-        data[place] ^= 1 << draw.randrange(8)
-    elif kind == 1 and data:
-        data[place] = draw.randrange(256)
-    elif kind == 2:
-        word = draw.choice(WORDS)
-        data[place : place + len(word)] = word
-    elif kind == 3:
-        data[place:place] = draw.choice(WORDS)
-    elif kind == 4:
-        del data[place : place + draw.choice((1, 2, 4, 8, 16, 100))]
-    elif kind == 5:
-        del data[place:]
-    elif kind == 6:
-        length = draw.choice((1, 4, 8, 144, 1000))
-        other = draw.randrange(len(data)) if data else 0
-        data[place : place + length] = data[other : other + length]
-    else:
-        # Replace a digit in the text.
-        digits = [i for i in range(end) if data[i : i + 1].isdigit()]
-        if digits:
-            data[draw.choice(digits)] = ord(draw.choice("0123456789"))
 
 
 def good_files(folder: Path) -> list[tuple[str, np.ndarray, bytes]]:

@@ -1,7 +1,10 @@
-"""``gauge-mc generate``: begin or continue a run."""
+"""``gauge-mc generate`` and ``gauge-mc card``: runs, and the cards that describe them."""
 
 from __future__ import annotations
 
+import json as text
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +13,12 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
+from gauge_mc.console import Console
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
+from gauge_mc.files.atomic import write_file
 from gauge_mc.quoting import CommandLine
-from gauge_mc.run.cards import read_card
+from gauge_mc.run.cards import CardReport, check_card, commented, read_card
+from gauge_mc.run.cards import schema as json_schema
 from gauge_mc.run.parameters import OF_SCANS, known_options
 
 
@@ -58,8 +64,8 @@ def generate(
     gauge-mc generate --output RUN --configs 100
     gauge-mc generate --group su3 --beta 6.0 --lattice 16x16x16x32 --measure plaquette,flow:20
     """
-    from gauge_mc.console import Console
-    from gauge_mc.run.generate import generate_together, requests_of
+    from gauge_mc.run import generate as runs
+    from gauge_mc.run.results import RunReport, RunReports
 
     stated = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = stated.pop("json"), stated.pop("dry_run")
@@ -79,12 +85,10 @@ def generate(
             raise GaugeError(needs.shortage)
         return
     with alone_on_stdout(as_json):
-        results = generate_together(requests_of(values, number), progress=True)
+        results = runs.generate_together(runs.requests_of(values, number), progress=True)
     stopped = next((result.stopped for result in results if result.stopped), None)
     first = results[0]
     if as_json and first.root:
-        from gauge_mc.run.results import RunReport, RunReports
-
         report = RunReport.of(first) if number is None else RunReports.of(results)
         print_document("generate", report)
     elif stopped and first.root:
@@ -93,3 +97,55 @@ def generate(
         say(f"Stopped by {stopped}; to continue: {again}")
     if stopped:
         raise typer.Exit(INTERRUPTED)
+
+
+@prints("gauge_mc.run.cards:CardReport")
+@with_settings(known_options())
+def card(
+    ctx: typer.Context,
+    file: Annotated[Path | None, o.argument("Run card to check.", metavar="CARD")] = None,
+    schema: Annotated[
+        bool, o.option("Print the JSON schema of run cards, for editors.", flag="--schema")
+    ] = False,
+    out: Annotated[
+        Path | None, o.option("File to write the card to.", "print it", metavar="FILE")
+    ] = None,
+    json: Annotated[
+        bool, o.option("Print the result of the check as one JSON object.", flag="--json")
+    ] = False,
+    **settings: object,
+) -> None:
+    """Check a run card, or print one with all options and comments.
+
+    Without CARD a card is printed, or written to --out. It has the options that are given, such as
+    --output of the run, and all others as comments with their defaults. With CARD its keys and
+    values are checked as a run would check them.
+
+    gauge-mc card
+    gauge-mc card --beta 2.4 --out card.toml
+    gauge-mc card card.toml
+    """
+    excluded = ("file", "schema", "out", "json")
+    stated = {k: v for k, v in ctx.params.items() if v is not None and k not in excluded}
+    if schema:
+        print(text.dumps(json_schema(), indent=1, ensure_ascii=False))
+        return
+    if file is None:
+        if json:
+            raise UsageError("--json describes the check of a card; name one, or leave it out.")
+        lines = "\n".join(commented(stated))
+        if out is None:
+            print(lines)
+            return
+        if os.path.lexists(out):  # or a link that leads nowhere
+            raise UsageError(f"{out} exists; choose another --out.")
+        write_file(out, f"{lines}\n")
+        say(str(out))
+        return
+    if stated:
+        raise UsageError(
+            f"{file} is only checked; leave the other options out, or leave out CARD to print one."
+        )
+    parameters = check_card(file)
+    words = f"{file} is sound, for the run {parameters.name}."
+    show_result("card", CardReport.of(file, parameters), json, words)

@@ -1,10 +1,15 @@
-"""The signal that asks this process to stop, for code that waits for something outside of it.
+"""The signal that asks the process to stop, and values of variables in a context.
 
-The signal handlers only record the signal here. Code that waits, for example for a compiler, checks
-from time to time.
+Signal handlers only record the signal here. Code that waits for something outside of the
+process, such as a compiler, checks from time to time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from gauge_mc.errors import StoppedError
 
@@ -35,3 +40,16 @@ def check(stage: str) -> None:
         raise StoppedError(
             f"Stopped by {_noted[0]} {stage}; repeat the same command to begin or continue."
         )
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def in_context(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Give a variable a value within a context, which yields the value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
