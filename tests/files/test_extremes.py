@@ -251,7 +251,7 @@ CASES = {
 
 OWN = {
     "files.structured": "the parsers themselves",
-    "cli._generate": "from the process that has started this one",
+    "cli.__init__._generate": "from the process that has started this one",
     "inspection.doctor.known_ensembles": "a file of the package",
 }
 """Modules with other calls."""
