@@ -37,9 +37,10 @@ class Stage(NamedTuple):
 
 
 def find_python(version: str) -> str | None:
-    """Return the interpreter of a version, if it is here."""
-    others = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob(f"versions/{version}.*/bin/python3")
-    return shutil.which(f"python{version}") or next(map(str, others), None)
+    """Return an interpreter of a version that starts, if there is one."""
+    installed = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob(f"versions/{version}.*/bin/python3")
+    candidates = filter(None, [*map(str, installed), shutil.which(f"python{version}")])
+    return next((x for x in candidates if not subprocess.run([x, "-c", ""], capture_output=True).returncode), None)
 
 
 def table(number: int, every: bool, coverage: bool) -> list[Stage]:
