@@ -74,7 +74,7 @@ OWN = {
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs.", "results"),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "report": Command(ANALYSE, "Write a page that shows everything about runs.", "results"),
-    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools.", "tables"),
+    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools.", "results"),
     "card": Command(GENERATE, "Write a run card with comments, or check one.", "generation"),
     "info": Command(
         FILES, "Show the contents of a configuration file, a run or a scan.", "inspection"

@@ -30,7 +30,6 @@ from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
-from gauge_mc.stored import named_or_newest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -163,6 +162,8 @@ def named_or_said(
     named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
 ) -> list[Path]:
     """Return the paths that were named, or else the newest, which a line names."""
+    from gauge_mc.stored import named_or_newest
+
     paths = named_or_newest(named, of_scans)
     if not named:
         say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gauge_mc.devices import BACKENDS, energy
 from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.devices.cpu import compiler, topology
-from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
 from gauge_mc.quoting import shortened
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.cpu.device import CpuDevice
 
 INSTALL = "apt install g++   # or another C++ compiler"
 
@@ -31,6 +34,8 @@ class Cpu(Backend):
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> CpuDevice:
         """Open the CPU with the given number of threads; see `Backend.open`."""
+        from gauge_mc.devices.cpu.device import CpuDevice
+
         return CpuDevice(threads, worker=worker)
 
     def available_threads(self) -> int:

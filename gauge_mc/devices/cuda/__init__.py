@@ -6,12 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.devices.cuda import compiler
-from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.devices.cuda.driver import (
     INSTALL,
     LEAST_DRIVER,
@@ -23,6 +22,9 @@ from gauge_mc.devices.cuda.driver import (
 )
 from gauge_mc.devices.energy import INSTALL_NVML, EnergyCounter, nvidia_counter
 from gauge_mc.errors import GaugeError
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.cuda.device import CudaDevice
 
 UPDATE = "apt install nvidia-driver   # or a newer driver from NVIDIA"
 
@@ -108,6 +110,8 @@ class Cuda(GpuBackend):
         self, ordinal: int = 0, threads: int | None = None, worker: bool = False
     ) -> CudaDevice:
         """Open a GPU; see `Backend.open`."""
+        from gauge_mc.devices.cuda.device import CudaDevice
+
         return CudaDevice(ordinal)
 
     def install(self, say: Callable[[str], None]) -> None:

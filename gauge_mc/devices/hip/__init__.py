@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.cuda import GpuBackend
 from gauge_mc.devices.energy import INSTALL_ROCM_SMI, amd_counter
 from gauge_mc.devices.hip import bindings, compiler
-from gauge_mc.devices.hip.device import HipDevice
 from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
 from gauge_mc.errors import GaugeError
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.hip.device import HipDevice
 
 JOIN = "sudo usermod -aG render,video $USER   # and log in again"
 
@@ -50,6 +52,8 @@ class Hip(GpuBackend):
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
         """Open a GPU; see `Backend.open`."""
+        from gauge_mc.devices.hip.device import HipDevice
+
         return HipDevice(ordinal)
 
     def findings(self) -> Iterator[Finding]:

@@ -17,7 +17,8 @@ from gauge_mc.analysis.timeseries import Estimate, estimate, phase_of_mean, susc
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.condensate import CONDENSATE_COLUMNS, disconnected, read_condensates
+from gauge_mc.extensions.quarks.condensate import CONDENSATE_COLUMNS
+from gauge_mc.extensions.quarks.condensate_fit import disconnected, read_condensates
 from gauge_mc.extensions.quarks.diagonal import MU
 from gauge_mc.extensions.quarks.dynamical.flavours import KAPPA, DynamicalQuarks
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark

@@ -8,12 +8,8 @@ import pytest
 import gauge_mc
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.quarks.condensate import (
-    COLUMNS,
-    Condensate,
-    disconnected,
-    pairs_of_sources,
-)
+from gauge_mc.extensions.quarks.condensate import COLUMNS, Condensate
+from gauge_mc.extensions.quarks.condensate_fit import disconnected, pairs_of_sources
 from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
 from gauge_mc.extensions.quarks.vectors import SpinorField
 from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
